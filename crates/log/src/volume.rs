@@ -81,6 +81,27 @@ impl Options {
         self.page_units > 1 || self.chunks.is_some()
     }
 
+    /// Checks that zones hold the pages and that both can be numbered. A volume is refused without that; by this
+    /// its driver knows before it makes a scheme, whose tables may be as long as the volume.
+    ///
+    /// # Errors
+    /// Zones that are too large, too few or too many; LBAs that are too large.
+    pub fn check(&self) -> Result<(), LogError> {
+        self.most_zones().map(drop)
+    }
+
+    /// Zones that the volume may have.
+    fn most_zones(&self) -> Result<usize, LogError> {
+        let zone_units = self.zone_pages.saturating_mul(self.page_units);
+        if zone_units > 1 << 30 {
+            return Err(LogError::ZoneSize { pages: self.zone_pages });
+        }
+        if self.space > MAX_LBA + 1 {
+            return Err(LogError::BadLba { lba: self.space - 1, last: MAX_LBA });
+        }
+        max_zones(self, slot_bits(zone_units))
+    }
+
     /// The room for open zones.
     pub fn room(&self) -> Room {
         let filled = self.logical_pages.div_ceil(u64::from(self.zone_pages));
@@ -271,7 +292,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             return Err(LogError::ZoneSize { pages: options.zone_pages });
         }
         let options = Options { zone_pages: options.zone_pages - meta_pages, ..options };
-        let Options { zone_pages, page_units, space, capacity, max_open, .. } = options;
+        let Options { zone_pages, page_units, capacity, max_open, .. } = options;
         if !(1..=Options::MOST_UNITS).contains(&page_units) {
             return Err(LogError::Units { units: page_units, most: Options::MOST_UNITS });
         }
@@ -279,19 +300,13 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if page_units > 1 && (meta_pages > 0 || scheme.whole_pages_only()) {
             return Err(LogError::WholePages);
         }
-        let zone_units = zone_pages.saturating_mul(page_units);
-        if zone_units > 1 << 30 {
-            return Err(LogError::ZoneSize { pages: zone_pages });
-        }
         let classes = scheme.classes().max(1);
         if let Some(limit) = max_open.filter(|&limit| classes > limit) {
             return Err(LogError::TooManyClasses { classes, limit });
         }
-        if space > MAX_LBA + 1 {
-            return Err(LogError::BadLba { lba: space - 1, last: MAX_LBA });
-        }
-        let shift = zone_units.next_power_of_two().trailing_zeros();
-        let max_zones = max_zones(&options, shift)?;
+        let max_zones = options.most_zones()?;
+        let zone_units = zone_pages * page_units;
+        let shift = slot_bits(zone_units);
         let trigger = Trigger::new(capacity)?;
         let mut volume = Volume {
             policy,
@@ -463,6 +478,11 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.map.each_page(&mut |page| scheme.clamp(page, now));
         true
     }
+}
+
+/// Bits of a slot's number that are for the slot in its zone.
+fn slot_bits(zone_units: u32) -> u32 {
+    zone_units.next_power_of_two().trailing_zeros()
 }
 
 /// The most zones of a volume: as given, or as many as an elastic volume can ever need.

@@ -163,6 +163,9 @@ fn build<'a>(
             let error = LogError::BadLba { lba: volume.space() - 1, last: store.pages - 1 };
             return Err(SimError::Log { scheme: scheme.text.clone(), error });
         }
+        // The store may have far more pages than the trace, and a scheme a table of them.
+        let refused = |error| refused(volume, scheme.text.clone(), settings, zone_pages, error);
+        options.check().map_err(refused)?;
     }
     let make = make(volume, combination, settings, zone_pages)?;
     let made = built(volume, combination, settings, zone_pages, make)?;

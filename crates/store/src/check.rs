@@ -124,7 +124,7 @@ impl<'a> Check<'a> {
                 break;
             }
             drop(state);
-            let read = self.inner.read_leaf(at.page, at.sum);
+            let read = self.inner.read_leaf(leaf, at);
             // A checkpoint may have written it elsewhere meanwhile.
             match self.inner.state()?.volume.map().at(leaf) == at {
                 true => break read.map(drop)?,

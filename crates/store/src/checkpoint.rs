@@ -239,7 +239,7 @@ impl Inner {
         let together = leaves_in_record(&self.layout.fixed, self.layout.columns);
         for some in others.chunks(together) {
             let read = |&(leaf, at): &(u32, LeafAt)| {
-                let bytes = self.read_leaf(at.page, at.sum)?;
+                let bytes = self.read_leaf(leaf, at)?;
                 Ok((leaf, Leaf::from(&bytes[..])))
             };
             let images = some.iter().map(read).collect::<Result<Vec<_>, StoreError>>()?;

@@ -57,10 +57,13 @@ impl Finding {
         leaf: u32,
         error: StoreError,
     ) -> Result<Self, StoreError> {
-        let (first, others) = (leaves.pages_of(leaf).start, leaves.pages() - 1);
+        let is_damaged = matches!(error, StoreError::Damaged { .. });
         let mut finding = Finding::of(error)?;
-        finding.lba = Some(first);
-        finding.what += &format!("; it tells where LBA {first} and the next {others} are");
+        finding.lba = Some(leaves.pages_of(leaf).start);
+        if !is_damaged {
+            // An error of the device does not say what the leaf is for.
+            finding.what += &format!("; {}", leaves.tells(leaf));
+        }
         Ok(finding)
     }
 }

@@ -55,6 +55,12 @@ impl Leaves {
         kind * self.first_delta + leaf * self.pages() + page
     }
 
+    /// What a leaf tells, in words: lost if the leaf is.
+    pub fn tells(self, leaf: u32) -> String {
+        let (first, others) = (self.pages_of(leaf).start, self.pages() - 1);
+        format!("it tells where LBA {first} and the next {others} are")
+    }
+
     /// The pages whose entries are in a leaf.
     pub fn pages_of(self, leaf: u32) -> Range<u32> {
         leaf * self.pages()..(leaf + 1) * self.pages()

@@ -14,6 +14,7 @@ use crate::inner::{Guard, Inner};
 use crate::mapped_page::{MappedPage, RecordCopy};
 use crate::packing::Image;
 use crate::records::{Record, RecordKind};
+use crate::sync::thread_local;
 
 thread_local! {
     /// A delta, a tail, and the page that they are merged into.
@@ -41,7 +42,8 @@ impl Inner {
         if self.layout.sizes.kind(lba) != RecordKind::Image {
             return Ok(Merging::None(state));
         }
-        MERGED.with_borrow_mut(|(records, page)| {
+        MERGED.with(|merged| {
+            let (records, page) = &mut *merged.borrow_mut();
             let mut mapped = self.mapped(state, lba)?;
             loop {
                 if !mapped.is_at(copy.from) {

@@ -14,6 +14,7 @@ use crate::inner::Inner;
 use crate::mapped_page::{RecordAt, RecordLookup};
 use crate::other_copy::repair;
 use crate::records::{RecordKind, Span};
+use crate::sync::thread_local;
 use crate::{PageDelta, StoreError};
 
 /// Bytes of the pages of the device that hold a record, at most.
@@ -43,8 +44,9 @@ impl Inner {
         *changed = ChangedWords::NONE;
         let found = match self.layout.sizes.unit() {
             None => self.read_record(lba, into)?.is_some(),
-            Some(_) => RECORDS
-                .with_borrow_mut(|records| self.read_records(lba, kept, records, into, changed))?,
+            Some(_) => RECORDS.with(|records| {
+                self.read_records(lba, kept, &mut records.borrow_mut(), into, changed)
+            })?,
         };
         self.shrink_map()?;
         Ok(found)
@@ -163,7 +165,8 @@ impl Inner {
         found: &[Option<RecordLookup>; N],
         into: &mut [Vec<u8>; N],
     ) -> Result<(), DeviceError> {
-        PAGES.with_borrow_mut(|pages| {
+        PAGES.with(|pages| {
+            let mut pages = pages.borrow_mut();
             let at = |found: &Option<RecordLookup>| match found {
                 Some(RecordLookup::At(at)) => Some((at.zone, at.span)),
                 _ => None,
@@ -229,7 +232,8 @@ impl Inner {
             return self.device.read(zone, at, into);
         }
         // Devices read whole pages.
-        PAGES.with_borrow_mut(|pages| {
+        PAGES.with(|pages| {
+            let mut pages = pages.borrow_mut();
             let pages = &mut pages[..span.pages() * PAGE];
             self.device.read(zone, at, pages)?;
             into.copy_from_slice(&pages[span.skip..][..span.bytes]);

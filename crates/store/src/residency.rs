@@ -2,10 +2,12 @@
 //! than it may.
 
 use frostline_placement::Scheme;
-use frostline_zone::AlignedBuf;
+use frostline_zone::{AlignedBuf, DeviceError};
 
 use crate::StoreError;
+use crate::format::LeafAt;
 use crate::inner::{Guard, Inner};
+use crate::leaves::Leaves;
 use crate::map_cache::Evicted;
 use crate::mapped_page::MappedPage;
 use crate::meta::MetaLog;
@@ -35,9 +37,9 @@ impl Inner {
         let at = state.volume.map().at(leaf);
         let bytes = match at.page {
             0 => None,
-            page => {
+            _ => {
                 drop(state);
-                let read = self.read_leaf(page, at.sum);
+                let read = self.read_leaf(leaf, at);
                 state = self.state()?;
                 if state.volume.map().has(leaf) || state.volume.map().at(leaf) != at {
                     return Ok(state);
@@ -52,17 +54,22 @@ impl Inner {
     }
 
     /// Reads a leaf from the metadata log.
-    pub fn read_leaf(&self, page: u32, sum: u32) -> Result<AlignedBuf, StoreError> {
+    pub fn read_leaf(&self, leaf: u32, at: LeafAt) -> Result<AlignedBuf, StoreError> {
         let pages = self.layout.columns.leaf_pages();
-        let sound = |bytes: &[u8]| crc32c::crc32c(bytes) == sum;
-        let bytes = MetaLog::read(&*self.device, &self.layout, page, pages, &sound)?;
-        if crc32c::crc32c(&bytes) != sum {
-            let capacity = self.layout.fixed.device_pages;
-            let zone = self.layout.meta[(page / capacity) as usize];
-            let why = "a leaf of the map is not what was written there".to_string();
-            return Err(StoreError::Damaged { zone, page: page % capacity, why });
+        let sound = |bytes: &[u8]| crc32c::crc32c(bytes) == at.sum;
+        match MetaLog::read(&*self.device, &self.layout, at.page, pages, &sound) {
+            Ok(bytes) if sound(&bytes) => return Ok(bytes),
+            Ok(_) => {}
+            // The zone lost its end.
+            Err(StoreError::Device(error))
+                if matches!(*error, DeviceError::ReadBeyondPointer { .. }) => {}
+            Err(error) => return Err(error),
         }
-        Ok(bytes)
+        let capacity = self.layout.fixed.device_pages;
+        let zone = self.layout.meta[(at.page / capacity) as usize];
+        let tells = Leaves::of(self.layout.sizes).tells(leaf);
+        let why = format!("a leaf of the map is not what was written there; {tells}");
+        Err(StoreError::Damaged { zone, page: at.page % capacity, why })
     }
 
     /// Keeps the map within its memory.

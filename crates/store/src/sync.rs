@@ -10,10 +10,15 @@ pub use explored::{Instant, sleep};
 pub use shuttle::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicBool};
 #[cfg(feature = "shuttle")]
 pub use shuttle::thread::{Builder, JoinHandle};
+// Threads of the scheduler share one of the system, whose cells another one may have borrowed.
+#[cfg(feature = "shuttle")]
+pub use shuttle::thread_local;
 #[cfg(not(feature = "shuttle"))]
 pub use std::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicBool};
 #[cfg(not(feature = "shuttle"))]
 pub use std::thread::{Builder, JoinHandle, sleep};
+#[cfg(not(feature = "shuttle"))]
+pub use std::thread_local;
 #[cfg(not(feature = "shuttle"))]
 pub use std::time::Instant;
 

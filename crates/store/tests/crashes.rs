@@ -13,9 +13,12 @@ use frostline_judge::PageSums;
 use frostline_store::{
     ChangedWords, Cleaning, Compression, Format, Open, PageWrite, Store, StoreError,
 };
-use frostline_zone::{DeviceError, Fault, Faulty, Shape, Tail, in_memory};
+use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, Tail, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
+
+/// What a power cut leaves of what was not durable.
+const TAILS: [Tail; 4] = [Tail::Whole, Tail::Torn, Tail::Garbage, Tail::Holes];
 
 /// The versions of a page since the last sync; the first is what is durable.
 type History = Vec<Option<u64>>;
@@ -46,6 +49,8 @@ struct World {
     contents: BTreeMap<u64, Vec<u8>>,
     /// Of each page of a store in units the words that may differ from its base.
     changed: BTreeMap<u32, ChangedWords>,
+    /// Pages are trimmed. Without notes of that a rebuild brings them back.
+    trims: bool,
     /// The contents of the store when it is opened are durable: its power was cut, or it was closed.
     is_durable: bool,
     /// Pages and versions of a group that may not be durable yet, but for those written since.
@@ -107,6 +112,7 @@ impl World {
             model: BTreeMap::new(),
             contents: BTreeMap::new(),
             changed: BTreeMap::new(),
+            trims: true,
             is_durable: true,
             group: BTreeMap::new(),
             groups: (0, 0),
@@ -193,13 +199,13 @@ impl World {
                 let batch: Vec<_> = changes.iter().map(Change::write).collect();
                 store.write_batch(&batch)
             }
-            78..88 => {
+            78..88 if self.trims => {
                 let lba = self.page();
                 self.note(lba, None);
                 self.changed.remove(&lba);
                 store.trim(lba).map(drop)
             }
-            88..92 => {
+            78..92 => {
                 let lba = self.page();
                 self.check(store, lba, false)
             }
@@ -322,7 +328,6 @@ fn live(seed: u64, most: u64, unit: Option<u32>, tally: &Tally) {
         "lifespan:classes=4",
         "frozen:nosep:tiers=2",
     ];
-    let tails = [Tail::Whole, Tail::Torn, Tail::Garbage, Tail::Holes];
     let format = Format {
         scheme: schemes[world.rng.random_range(0..schemes.len())].to_string(),
         checkpoint_writes: Some(world.rng.random_range(30..400)),
@@ -331,7 +336,7 @@ fn live(seed: u64, most: u64, unit: Option<u32>, tally: &Tally) {
         ..Format::default()
     };
     Store::format(memory.clone(), &format).unwrap();
-    let tail = tails[world.rng.random_range(0..tails.len())];
+    let tail = TAILS[world.rng.random_range(0..TAILS.len())];
     let map_bytes = if large { 1 } else { usize::MAX };
     // Compressed contents are hardly longer than deltas. Stores in each unit are compressed in each way: the
     // remainder by three is the unit's.
@@ -501,5 +506,75 @@ fn recovery_that_is_cut_short_again_and_again_still_finds_room() {
         let judged = frostline_judge::pages(&*device).unwrap();
         let store = Store::open(device, open).unwrap();
         world.check_all(&store, &judged).unwrap();
+    }
+}
+
+/// Damages all tables and leaves of a device.
+fn damage_metadata(device: &Faulty) {
+    let mut page = vec![0; 4096];
+    for (zone, info) in (0u32..).zip(device.report(0, device.geometry().zones).unwrap()) {
+        for at in (0..info.write_pointer).step_by(4096) {
+            device.read(zone, at, &mut page).unwrap();
+            if &page[..4] == b"FRST" && matches!(page[8], 3 | 4) {
+                device.flip(zone, at + 100, 1);
+            }
+        }
+    }
+}
+
+/// A store that loses its map after each of several power cuts, perhaps with further ones while it is
+/// rebuilt; returns how many tails it wrote.
+fn live_without_map(seed: u64, unit: Option<u32>) -> u64 {
+    let mut world = World { trims: false, ..World::new(seed, unit) };
+    let zone_bytes = 4096 * world.rng.random_range(20..40u64);
+    let shape = Shape { bytes: 30 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let memory = in_memory(&shape).unwrap();
+    let (checkpoint_writes, hotness) = (Some(100), world.rng.random_bool(0.3));
+    let format = Format { checkpoint_writes, hotness, unit, ..Format::default() };
+    Store::format(memory.clone(), &format).unwrap();
+    let open = Open { cleaning: Cleaning::Inline, compression: Compression::None, ..Open::DEFAULT };
+    let tail = TAILS[seed as usize % TAILS.len()];
+    let (mut device, mut tails) = (Arc::new(Faulty::new(memory, seed).with_tail(tail)), 0);
+    for _ in 0..6 {
+        let store = Store::open(device.clone(), open).unwrap();
+        world.pages = store.pages() as u32;
+        device.schedule(device.operations() + world.rng.random_range(40..200), Fault::PowerCut);
+        let error = loop {
+            let Err(error) = world.act(&store) else { continue };
+            break error;
+        };
+        assert!(is_crash(&error), "{error}");
+        tails += store.stats().unwrap().deltas.tails;
+        drop(store);
+        device = Arc::new(device.restart().unwrap());
+        damage_metadata(&device);
+        let refused = Store::open(device.clone(), open).err();
+        assert!(matches!(refused, Some(StoreError::Damaged { .. })), "{refused:?}");
+        while world.rng.random_bool(0.3) {
+            device.schedule(device.operations() + world.rng.random_range(1..12), Fault::PowerCut);
+            if let Err(error) = Store::rebuild(device.clone(), &format, true) {
+                assert!(is_crash(&error), "{error}");
+            }
+            device = Arc::new(device.restart().unwrap());
+        }
+        // What is left of a zone's first chunk can't be told from a zone whose headers are damaged.
+        let missing = Store::rebuild(device.clone(), &format, true).unwrap().missing;
+        assert!(
+            missing.iter().all(|loss| loss.what == "has no header that can be read"),
+            "{missing:?}"
+        );
+        let judged = frostline_judge::pages(&*device).unwrap();
+        let mut store = Store::open(device.clone(), open).unwrap();
+        world.check_all(&store, &judged).unwrap();
+        assert_eq!(store.check().unwrap().findings, []);
+    }
+    tails
+}
+
+#[test]
+fn what_was_synced_is_rebuilt_after_power_cuts_from_images_deltas_and_tails() {
+    for unit in [None, Some(64), Some(512)] {
+        let tails: u64 = (0..40).map(|seed| live_without_map(seed, unit)).sum();
+        assert_eq!(tails > 1000, unit.is_some(), "{tails} tails");
     }
 }

@@ -4,15 +4,18 @@
 //! A failure prints its schedule; the same run fails again. `FROSTLINE_INTERLEAVINGS=n` tries as
 //! many of each scenario, and `SHUTTLE_RANDOM_SEED=n` others.
 
+mod versioned;
+
 use std::io::IoSlice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use frostline_store::{Format, Open, PageWrite, Store, StoreError};
+use frostline_store::{Compression, Format, Open, Store, StoreError};
 use frostline_zone::{Device, DeviceError, Faulty, Geometry, Shape, ZoneInfo, in_memory};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread::{JoinHandle, spawn};
 use shuttle::{Config, Runner};
+use versioned::{Contents, Version, Writer};
 
 const PAGE: usize = 4096;
 
@@ -23,8 +26,23 @@ const ZONE: u64 = 18;
 /// written, two that are free and one that waits to be reset.
 const ZONES: u64 = 11;
 
+/// Units of stores.
+const UNITS: [Option<u32>; 2] = [None, Some(64)];
+
 /// Pages of the store: two zones of them.
-const PAGES: u32 = 32;
+fn pages(unit: Option<u32>) -> u32 {
+    if unit.is_some() { 20 } else { 32 }
+}
+
+/// Rounds of writes until zones are cleaned: in units they are shorter.
+fn rounds(unit: Option<u32>, whole: u64) -> u64 {
+    whole * if unit.is_some() { 3 } else { 1 }
+}
+
+/// Contents of versions that follow each other by one. In units each second one is a tail.
+fn contents(unit: Option<u32>) -> Contents {
+    Contents { in_units: unit.is_some(), near: 2, far: 4 }
+}
 
 /// A device before each of whose operations any thread may run.
 struct Scheduled<D: Device + ?Sized>(Arc<D>);
@@ -136,20 +154,9 @@ fn explore(name: &str, count: usize, scenario: impl Fn(&Tally) + Send + Sync + '
     Arc::into_inner(tally).unwrap()
 }
 
-/// A content that says which page and version it is, all over.
-fn content(lba: u32, version: u32) -> Vec<u8> {
-    (u64::from(lba) << 32 | u64::from(version)).to_le_bytes().repeat(PAGE / 8)
-}
-
 /// The version of a page; checks that it is one, whole.
-fn read(store: &Store, lba: u32) -> Option<u32> {
-    let mut page = vec![0; PAGE];
-    let found = store.read(lba, &mut page).unwrap();
-    found.then(|| {
-        let version = u32::from_le_bytes(page[..4].try_into().unwrap());
-        assert!(page == content(lba, version), "LBA {lba} is a mixture");
-        version
-    })
+fn read(store: &Store, lba: u32) -> Option<u64> {
+    Writer::new(contents(store.unit())).read(store, lba).unwrap()
 }
 
 fn memory() -> Arc<dyn Device> {
@@ -159,10 +166,11 @@ fn memory() -> Arc<dyn Device> {
     in_memory(&shape).unwrap()
 }
 
-fn format(device: Arc<dyn Device>, checkpoint_writes: u64) -> Arc<dyn Device> {
+fn format(device: Arc<dyn Device>, unit: Option<u32>, checkpoint_writes: u64) -> Arc<dyn Device> {
     let format = Format {
         scheme: "nosep".to_string(),
-        logical_pages: Some(PAGES.into()),
+        unit,
+        logical_pages: Some(pages(unit).into()),
         checkpoint_writes: Some(checkpoint_writes),
         reserve: 2,
         spare: 1,
@@ -173,7 +181,9 @@ fn format(device: Arc<dyn Device>, checkpoint_writes: u64) -> Arc<dyn Device> {
 }
 
 fn open(device: &Arc<dyn Device>) -> Arc<Store> {
-    Arc::new(Store::open(device.clone(), Open::default()).unwrap())
+    // Compressed contents would be shorter than any delta.
+    let open = Open { compression: Compression::None, ..Open::DEFAULT };
+    Arc::new(Store::open(device.clone(), open).unwrap())
 }
 
 /// A thread that does something with a store.
@@ -189,49 +199,54 @@ fn close(store: Arc<Store>) {
     Arc::into_inner(store).unwrap().close().unwrap();
 }
 
-fn check(store: &Store, version: impl Fn(u32) -> u32) {
-    for lba in 0..PAGES {
+fn check(store: &Store, version: impl Fn(u32) -> u64) {
+    for lba in 0..store.pages() as u32 {
         assert_eq!(read(store, lba), Some(version(lba)), "LBA {lba}");
     }
 }
 
-fn two_writers(checkpoint_writes: u64) -> Tally {
+fn two_writers(unit: Option<u32>, checkpoint_writes: u64) -> Tally {
     // One may stay behind while the other goes through all zones of the device.
-    const VERSIONS: [u32; 2] = [2, 8];
-    let name = format!("two writers, a checkpoint after {checkpoint_writes} writes");
-    explore(&name, 3000, move |tally| {
-        let device = format(Arc::new(Scheduled(memory())), checkpoint_writes);
+    let versions = [2, 8].map(|whole| rounds(unit, whole));
+    let name = format!("two writers, unit {unit:?}, a checkpoint after {checkpoint_writes} writes");
+    explore(&name, 3000 / UNITS.len(), move |tally| {
+        let device = format(Arc::new(Scheduled(memory())), unit, checkpoint_writes);
         let store = open(&device);
         let writers = [0, 1].map(|own| {
             start(&store, move |store| {
-                for version in 1..=VERSIONS[own] {
-                    for lba in (own as u32..PAGES).step_by(2) {
-                        store.write(lba, &content(lba, version)).unwrap();
+                let mut writer = Writer::new(contents(unit));
+                for version in 1..=versions[own] {
+                    for lba in (own as u32..pages(unit)).step_by(2) {
+                        writer.write(store, lba, version).unwrap();
                     }
                 }
             })
         });
         writers.into_iter().for_each(|writer| writer.join().unwrap());
         tally.note(&store);
-        check(&store, |lba| VERSIONS[lba as usize % 2]);
+        check(&store, |lba| versions[lba as usize % 2]);
         close(store);
-        check(&open(&device), |lba| VERSIONS[lba as usize % 2]);
+        check(&open(&device), |lba| versions[lba as usize % 2]);
     })
 }
 
 #[test]
 fn two_writers_a_cleaner_and_a_busy_checkpointer_lose_nothing() {
-    let tally = two_writers(20);
-    assert!(tally.share(&tally.cleaned) > 0.5);
-    assert!(tally.share(&tally.checkpointed) > 0.5);
+    for unit in UNITS {
+        let tally = two_writers(unit, 20);
+        assert!(tally.share(&tally.cleaned) > 0.5);
+        assert!(tally.share(&tally.checkpointed) > 0.5);
+    }
 }
 
 /// A writer that filled a zone used to tell the device to finish it when others could already have
 /// cleaned it and begun it anew.
 #[test]
 fn two_writers_and_a_cleaner_never_finish_a_zone_that_another_has_begun_anew() {
-    let tally = two_writers(100);
-    assert!(tally.share(&tally.cleaned) > 0.5);
+    for unit in UNITS {
+        let tally = two_writers(unit, 100);
+        assert!(tally.share(&tally.cleaned) > 0.5);
+    }
 }
 
 #[test]
@@ -257,25 +272,30 @@ fn two_threads_whose_notes_fill_the_metadata_log_leave_room_for_checkpoints() {
 
 #[test]
 fn a_reader_sees_what_was_current_during_its_call_while_the_zone_is_cleaned() {
-    let tally = explore("a reader", 2000, |tally| {
-        let device = format(Arc::new(Scheduled(memory())), 1000);
+    UNITS.into_iter().for_each(read_while_cleaned);
+}
+
+fn read_while_cleaned(unit: Option<u32>) {
+    let tally = explore(&format!("a reader, unit {unit:?}"), 2000 / UNITS.len(), move |tally| {
+        let device = format(Arc::new(Scheduled(memory())), unit, 1000);
         let store = open(&device);
         let (begun, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let (from, to) = (done.clone(), begun.clone());
         let writer = start(&store, move |store| {
-            for version in 1..=4 {
-                begun.store(version.into(), Relaxed);
-                store.write(0, &content(0, version)).unwrap();
-                done.store(version.into(), Relaxed);
-                for lba in 1..PAGES * 3 / 4 {
-                    store.write(lba, &content(lba, version)).unwrap();
+            let mut writer = Writer::new(contents(unit));
+            for version in 1..=rounds(unit, 4) {
+                begun.store(version, Relaxed);
+                writer.write(store, 0, version).unwrap();
+                done.store(version, Relaxed);
+                for lba in 1..pages(unit) * 3 / 4 {
+                    writer.write(store, lba, version).unwrap();
                 }
             }
         });
         let reader = start(&store, move |store| {
             for _ in 0..20 {
                 let oldest = from.load(Relaxed);
-                let version = u64::from(read(store, 0).unwrap_or_default());
+                let version = read(store, 0).unwrap_or_default();
                 let newest = to.load(Relaxed);
                 assert!((oldest..=newest).contains(&version), "{oldest}..={newest}: {version}");
             }
@@ -299,34 +319,41 @@ fn is_crash(error: &StoreError) -> bool {
 /// A thread that came to wait after another had met the error used to wait for ever.
 #[test]
 fn what_was_written_before_a_sync_by_another_thread_survives_a_crash() {
-    let tally = explore("a sync and a crash", 2000, |tally| {
+    UNITS.into_iter().for_each(sync_and_crash);
+}
+
+fn sync_and_crash(unit: Option<u32>) {
+    let name = format!("a sync and a crash, unit {unit:?}");
+    let tally = explore(&name, 2000 / UNITS.len(), move |tally| {
         let faulty = Arc::new(Faulty::new(memory(), 1));
-        let device = format(Arc::new(Scheduled(faulty.clone())), 20);
+        let device = format(Arc::new(Scheduled(faulty.clone())), unit, 20);
         let store = open(&device);
-        let lba_of = |write: u32| write * 7 % PAGES;
-        let before = 2 * PAGES;
+        let pages = u64::from(pages(unit));
+        let lba_of = move |write: u64| (write * 7 % pages) as u32;
+        let before = rounds(unit, 2 * pages);
+        // A page is written once in as many writes.
+        let contents = Contents { near: 2 * pages, far: 4 * pages, ..contents(unit) };
+        let mut writer = Writer::new(contents);
         for write in 1..=before {
-            let lba = lba_of(write);
-            store.write(lba, &content(lba, write)).unwrap();
+            writer.write(&store, lba_of(write), write).unwrap();
         }
-        let [begun, done] = [(); 2].map(|()| Arc::new(AtomicU64::new(before.into())));
+        let [begun, done] = [(); 2].map(|()| Arc::new(AtomicU64::new(before)));
         let (from, to) = (done.clone(), begun.clone());
         let writer = start(&store, move |store| {
-            for write in before + 1..=4 * PAGES {
-                begun.store(write.into(), Relaxed);
-                let lba = lba_of(write);
-                if let Err(error) = store.write(lba, &content(lba, write)) {
+            for write in before + 1..=before + rounds(unit, 2 * pages) {
+                begun.store(write, Relaxed);
+                if let Err(error) = writer.write(store, lba_of(write), write) {
                     assert!(is_crash(&error), "{error}");
                     return;
                 }
-                done.store(write.into(), Relaxed);
+                done.store(write, Relaxed);
             }
         });
         let cut = faulty.clone();
         let syncer = start(&store, move |store| {
             let mut synced = 0;
             for _ in 0..3 {
-                synced = from.load(Relaxed) as u32;
+                synced = from.load(Relaxed);
                 store.sync().unwrap();
             }
             cut.crash();
@@ -338,10 +365,10 @@ fn what_was_written_before_a_sync_by_another_thread_survives_a_crash() {
         drop(store);
         let device: Arc<dyn Device> = Arc::new(Scheduled(Arc::new(faulty.restart().unwrap())));
         let store = open(&device);
-        let newest = to.load(Relaxed) as u32;
-        for lba in 0..PAGES {
+        let newest = to.load(Relaxed);
+        for lba in 0..pages as u32 {
             let last = (1..=synced).rev().find(|&write| lba_of(write) == lba);
-            let found = read(&store, lba);
+            let found = Writer::new(contents).read(&store, lba).unwrap();
             assert!(found >= last && found <= Some(newest), "LBA {lba}: {found:?}, not {last:?}");
         }
     });
@@ -351,33 +378,40 @@ fn what_was_written_before_a_sync_by_another_thread_survives_a_crash() {
 /// The pages of a group may be cleaned before it is durable, and others sync and write meanwhile.
 #[test]
 fn a_group_is_whole_or_absent_after_a_crash_whatever_others_do() {
+    UNITS.into_iter().for_each(group_and_crash);
+}
+
+fn group_and_crash(unit: Option<u32>) {
     const GROUP: u32 = 6;
-    let tally = explore("groups and a crash", 2000, |tally| {
+    let name = format!("groups and a crash, unit {unit:?}");
+    let tally = explore(&name, 2000 / UNITS.len(), move |tally| {
         let faulty = Arc::new(Faulty::new(memory(), 1));
-        let device = format(Arc::new(Scheduled(faulty.clone())), 20);
+        let device = format(Arc::new(Scheduled(faulty.clone())), unit, 20);
         let store = open(&device);
-        let rest = GROUP..PAGES;
-        (0..PAGES).for_each(|lba| store.write(lba, &content(lba, 1)).unwrap());
+        let rest = GROUP..pages(unit);
+        let mut writer = Writer::new(contents(unit));
+        let before = rounds(unit, 1);
+        for version in 1..=before {
+            (0..pages(unit)).for_each(|lba| writer.write(&store, lba, version).unwrap());
+        }
         store.sync().unwrap();
-        let durable = Arc::new(AtomicU64::new(1));
+        let durable = Arc::new(AtomicU64::new(before));
         let noted = durable.clone();
+        let mut others = writer.clone();
         let grouper = start(&store, move |store| {
-            for version in 2..6 {
-                let pages: Vec<_> = (0..GROUP).map(|lba| content(lba, version)).collect();
-                let write = |(lba, page)| PageWrite { lba, page, hotness: None, changed: None };
-                let group: Vec<_> =
-                    (0..).zip(pages.iter().map(|page| &page[..])).map(write).collect();
+            for version in before + 1..=before + rounds(unit, 4) {
+                let pages: Vec<_> = (0..GROUP).map(|lba| writer.next(lba, version)).collect();
+                let group: Vec<_> = pages.iter().map(Version::write).collect();
                 match store.write_group(&group) {
-                    Ok(()) => noted.store(version.into(), Relaxed),
+                    Ok(()) => noted.store(version, Relaxed),
                     Err(error) => return assert!(is_crash(&error), "{error}"),
                 }
             }
         });
-        let others = rest.clone();
         let writer = start(&store, move |store| {
-            for version in 2..4 {
-                for lba in others.clone() {
-                    if let Err(error) = store.write(lba, &content(lba, version)) {
+            for version in before + 1..=before + rounds(unit, 2) {
+                for lba in rest.clone() {
+                    if let Err(error) = others.write(store, lba, version) {
                         return assert!(is_crash(&error), "{error}");
                     }
                 }
@@ -395,10 +429,10 @@ fn a_group_is_whole_or_absent_after_a_crash_whatever_others_do() {
         drop(store);
         let device: Arc<dyn Device> = Arc::new(Scheduled(Arc::new(faulty.restart().unwrap())));
         let store = open(&device);
-        let first = read(&store, 0).map(u64::from);
+        let first = read(&store, 0);
         assert!(first >= Some(durable.load(Relaxed)), "{first:?}, not {durable:?}");
         for lba in 1..GROUP {
-            assert_eq!(read(&store, lba).map(u64::from), first, "LBA {lba} of the group");
+            assert_eq!(read(&store, lba), first, "LBA {lba} of the group");
         }
     });
     assert!(tally.share(&tally.cleaned) > 0.5);
@@ -406,15 +440,20 @@ fn a_group_is_whole_or_absent_after_a_crash_whatever_others_do() {
 
 #[test]
 fn a_store_is_closed_or_dropped_at_any_moment_of_its_cleaner_and_checkpointer() {
-    let tally = explore("an end", 600, |tally| {
-        let device = format(Arc::new(Scheduled(memory())), 20);
+    UNITS.into_iter().for_each(end);
+}
+
+fn end(unit: Option<u32>) {
+    let tally = explore(&format!("an end, unit {unit:?}"), 600 / UNITS.len(), move |tally| {
+        let device = format(Arc::new(Scheduled(memory())), unit, 20);
+        let mut writer = Writer::new(contents(unit));
         let mut versions = 0;
         for closes in [true, false, true] {
             let store = open(&device);
-            for _ in 0..2 {
+            for _ in 0..rounds(unit, 2) {
                 versions += 1;
-                for lba in 0..PAGES {
-                    store.write(lba, &content(lba, versions)).unwrap();
+                for lba in 0..pages(unit) {
+                    writer.write(&store, lba, versions).unwrap();
                 }
             }
             tally.note(&store);

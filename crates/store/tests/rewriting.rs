@@ -1,44 +1,42 @@
 //! Cleaning takes newer versions of a victim's pages from an engine's buffer.
 
+mod versioned;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use frostline_random::SplitMix;
-use frostline_store::{Buffer, Cleaning, Format, Open, PageWrite, Store};
+use frostline_store::{Buffer, Cleaning, Compression, Format, Open, PageWrite, Store};
 use frostline_zone::{Device, Shape, in_memory};
+use versioned::{Contents, Writer};
 
 const PAGES: u32 = 400;
-const OPEN: Open = Open { cleaning: Cleaning::Inline, ..Open::DEFAULT };
+/// Contents are so regular that compressed images would be shorter than any delta.
+const OPEN: Open =
+    Open { cleaning: Cleaning::Inline, compression: Compression::None, ..Open::DEFAULT };
 
-/// Pages of an engine that changed in memory, by LBA.
-#[derive(Default)]
-struct Changed {
-    pages: Mutex<BTreeMap<u32, u8>>,
+/// An engine.
+struct Engine {
+    memory: Mutex<Memory>,
+}
+
+struct Memory {
+    /// Versions of pages that changed in memory, by LBA.
+    changed: BTreeMap<u32, u64>,
+    writer: Writer,
     /// Pages that the store took.
-    taken: Mutex<u64>,
-    /// The store is in units.
-    in_units: bool,
+    taken: u64,
 }
 
-/// A page of bytes that are its version; in units it ends earlier.
-fn content(version: u8, in_units: bool) -> Vec<u8> {
-    let mut page = vec![version; if in_units { 300 + 14 * usize::from(version) } else { 4096 }];
-    page.resize(4096, 0);
-    page
-}
-
-impl Buffer for Changed {
+impl Buffer for Engine {
     fn write_newer(&self, lbas: &[u32], write: &mut dyn FnMut(PageWrite<'_>) -> bool) {
-        let mut taken = self.taken.lock().unwrap();
-        let mut pages = self.pages.lock().unwrap();
+        let mut memory = self.memory.lock().unwrap();
         for lba in lbas {
-            let Some(&version) = pages.get(lba) else { continue };
-            let page = content(version, self.in_units);
-            let offer = PageWrite { lba: *lba, page: &page, hotness: None, changed: None };
-            assert!(write(offer), "the page lies in the victim");
-            assert!(!write(offer), "it lies there no more");
-            pages.remove(lba);
-            *taken += 1;
+            let Some(version) = memory.changed.remove(lba) else { continue };
+            let offer = memory.writer.next(*lba, version);
+            assert!(write(offer.write()), "the page lies in the victim");
+            assert!(!write(offer.write()), "it lies there no more");
+            memory.taken += 1;
         }
     }
 }
@@ -53,46 +51,51 @@ fn device(unit: Option<u32>) -> Arc<dyn Device> {
     device
 }
 
-fn read(store: &Store, lba: u32) -> Option<u8> {
-    let mut page = [0; 4096];
-    store.read(lba, &mut page).unwrap().then(|| {
-        assert_eq!(page[..], content(page[0], store.unit().is_some()));
-        page[0]
-    })
-}
-
 #[test]
 fn cleaning_writes_the_newer_version_of_a_buffer_and_copies_the_others() {
     [None, Some(64), Some(512), Some(4096)].into_iter().for_each(rewrite);
 }
 
 fn rewrite(unit: Option<u32>) {
-    let (device, in_units) = (device(unit), unit.is_some());
+    let device = device(unit);
     let store = Store::open(device.clone(), OPEN).unwrap();
-    let changed = Arc::new(Changed { in_units, ..Changed::default() });
-    let buffer: Weak<dyn Buffer> = Arc::downgrade(&changed) as Weak<dyn Buffer>;
+    // A page is written once in about as many writes as there are pages.
+    let near = 2 * u64::from(PAGES);
+    let writer = Writer::new(Contents { in_units: unit.is_some(), near, far: 4 * near });
+    let read_all = |store: &Store| -> BTreeMap<u32, u64> {
+        let mut reader = writer.clone();
+        let mut read = |lba| Some((lba, reader.read(store, lba).unwrap()?));
+        (0..PAGES).filter_map(&mut read).collect()
+    };
+    let memory = Memory { changed: BTreeMap::new(), writer: writer.clone(), taken: 0 };
+    let engine = Arc::new(Engine { memory: Mutex::new(memory) });
+    let buffer: Weak<dyn Buffer> = Arc::downgrade(&engine) as Weak<dyn Buffer>;
     store.add_buffer(buffer.clone()).unwrap();
-    let mut on_device = BTreeMap::new();
+    let (mut on_device, mut version) = (BTreeMap::new(), 0);
     let mut chance = SplitMix::new(9);
     let mut live = |steps: u32| {
-        for step in 0..steps {
-            let (lba, version) = (chance.below(PAGES), step as u8);
+        for _ in 0..steps {
+            let lba = chance.below(PAGES);
+            version += 1;
+            let mut memory = engine.memory.lock().unwrap();
             match chance.below(8) {
                 // It changes in memory, and leaves it some other time.
-                0 if on_device.contains_key(&lba) => {
-                    changed.pages.lock().unwrap().insert(lba, version);
-                }
+                0 if on_device.contains_key(&lba) => drop(memory.changed.insert(lba, version)),
                 1 => {
-                    changed.pages.lock().unwrap().remove(&lba);
+                    memory.changed.remove(&lba);
+                    memory.writer.forget(lba);
+                    drop(memory);
                     store.trim(lba).unwrap();
                     on_device.remove(&lba);
                 }
                 _ => {
-                    changed.pages.lock().unwrap().remove(&lba);
+                    memory.changed.remove(&lba);
                     on_device.insert(lba, version);
-                    let before = changed.pages.lock().unwrap().clone();
-                    store.write(lba, &content(version, in_units)).unwrap();
-                    let after = changed.pages.lock().unwrap();
+                    let before = memory.changed.clone();
+                    let next = memory.writer.next(lba, version);
+                    drop(memory);
+                    store.write_batch(&[next.write()]).unwrap();
+                    let after = &engine.memory.lock().unwrap().changed;
                     on_device
                         .extend(before.into_iter().filter(|(lba, _)| !after.contains_key(lba)));
                 }
@@ -100,19 +103,25 @@ fn rewrite(unit: Option<u32>) {
         }
         on_device.clone()
     };
-    let expected = live(20_000);
-    (0..PAGES).for_each(|lba| assert_eq!(read(&store, lba), expected.get(&lba).copied()));
-    let taken = *changed.taken.lock().unwrap();
-    let written = store.stats().unwrap().written;
-    assert!(taken > 100 && written.relocations > 100, "{taken}, {written:?}");
+    let taken = || engine.memory.lock().unwrap().taken;
+    assert_eq!(live(20_000), read_all(&store));
+    let (before, stats) = (taken(), store.stats().unwrap());
+    assert!(before > 100 && stats.written.relocations > 100, "{before}, {:?}", stats.written);
+    let has_changes = unit.is_some_and(|unit| unit < 4096);
+    assert_eq!(
+        stats.deltas.tails > 1000 && stats.deltas.merged > 100,
+        has_changes,
+        "{:?}",
+        stats.deltas
+    );
 
     store.remove_buffer(&buffer).unwrap();
     let expected = live(5_000);
-    assert_eq!(*changed.taken.lock().unwrap(), taken, "asked after it was removed");
+    assert_eq!(taken(), before, "asked after it was removed");
 
     store.sync().unwrap();
     drop(store);
     let mut store = Store::open(device, OPEN).unwrap();
     assert_eq!(store.check().unwrap().findings, []);
-    (0..PAGES).for_each(|lba| assert_eq!(read(&store, lba), expected.get(&lba).copied()));
+    assert_eq!(expected, read_all(&store));
 }

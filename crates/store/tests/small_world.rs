@@ -3,25 +3,28 @@
 //! may leave, and during the recovery from that.
 //!
 //! A store is the smallest that the format allows: zones of 16 pages and two headers, eleven of
-//! them, five for metadata; 32 pages, two zones of them. Three of these pages are used. They are
+//! them, five for metadata; two zones of pages. Three of these pages are used. They are
 //! first written in the order of their numbers: histories that differ only by which page is which
 //! are tried once. States of the device are known by their hashes, and each is recovered once.
+//! In a store in units a page that is written three times has a delta and a tail.
 //!
-//! Histories have three steps, also where the power is cut again during recovery, and one step where it is cut twice:
-//! `FROSTLINE_SMALL_WORLD=n` tries all with n steps.
+//! Histories have three steps, also where the power is cut again during recovery, and one step where it is cut twice;
+//! where the first step cleans in units they have one less. `FROSTLINE_SMALL_WORLD=n` tries all with n steps.
 
 #[path = "../../zone/tests/worlds/mod.rs"]
 mod worlds;
+
+mod versioned;
 
 use std::sync::Arc;
 use std::thread;
 
 use frostline_store::{Cleaning, Compression, Format, Open, Store};
+use versioned::{Contents, Writer};
 use worlds::{Recoveries, Unflushed, World};
 
 const ZONES: u64 = 11;
 const ZONE: u64 = 18;
-const PAGES: u32 = 32;
 /// Contents are so regular that compressed images would be shorter than any delta.
 const OPEN: Open =
     Open { cleaning: Cleaning::Inline, compression: Compression::None, ..Open::DEFAULT };
@@ -29,9 +32,45 @@ const OPEN: Open =
 /// Pages that histories use.
 const USED: u32 = 3;
 
-/// Starts, as writes between checkpoints and writes before the history: new, and used so long that the
-/// next steps clean, write checkpoints and reset metadata zones.
-const STARTS: [(u64, u32); 4] = [(30, 0), (4, 141), (30, 200), (3, 93)];
+/// What was done before a history, and how long histories are from there.
+struct Past {
+    /// The unit of the store.
+    unit: Option<u32>,
+    checkpoint_writes: u64,
+    writes: u64,
+    /// The pages of histories have an image and a delta.
+    changed: bool,
+    /// Steps by which histories are shorter.
+    fewer: usize,
+}
+
+/// New stores, and some used so long that the next steps clean, write checkpoints and reset metadata zones. In
+/// units the first step of all makes the last two clean, and the last one merge.
+const PASTS: [Past; 8] = [
+    Past { unit: None, checkpoint_writes: 30, writes: 0, changed: false, fewer: 0 },
+    Past { unit: None, checkpoint_writes: 4, writes: 141, changed: false, fewer: 0 },
+    Past { unit: None, checkpoint_writes: 30, writes: 200, changed: false, fewer: 0 },
+    Past { unit: None, checkpoint_writes: 3, writes: 93, changed: false, fewer: 0 },
+    Past { unit: Some(64), checkpoint_writes: 30, writes: 0, changed: false, fewer: 0 },
+    Past { unit: Some(64), checkpoint_writes: 4, writes: 40, changed: true, fewer: 0 },
+    Past { unit: Some(64), checkpoint_writes: 3, writes: 365, changed: true, fewer: 1 },
+    Past { unit: Some(64), checkpoint_writes: 30, writes: 111, changed: false, fewer: 1 },
+];
+
+/// The pages of a store: two zones of them.
+fn pages(unit: Option<u32>) -> u32 {
+    if unit.is_some() { 20 } else { 32 }
+}
+
+/// The first version of histories, in which a new page is written as an image, a delta and a tail.
+const FIRST: u64 = 950;
+
+/// Versions before, the image and the delta of a page that is then written as a tail, a delta and a tail.
+const BEFORE: [u64; 2] = [810, 901];
+
+fn contents(unit: Option<u32>) -> Contents {
+    Contents { in_units: unit.is_some(), near: 50, far: 200 }
+}
 
 /// A step of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,35 +94,25 @@ const STEPS: [Step; 7] = [
 ];
 
 /// The version of each page.
-type Found = Vec<Option<u32>>;
+type Found = Vec<Option<u64>>;
 
-fn content(lba: u32, version: u32) -> Vec<u8> {
-    (u64::from(lba) << 32 | u64::from(version)).to_le_bytes().repeat(512)
-}
-
-fn read_all(store: &Store) -> Found {
-    let mut page = vec![0; 4096];
-    let mut read = |lba: u32| {
-        let found = store.read(lba, &mut page).unwrap();
-        found.then(|| {
-            let version = u32::from_le_bytes(page[..4].try_into().unwrap());
-            assert_eq!(page, content(lba, version), "LBA {lba} is a mixture");
-            version
-        })
-    };
-    (0..PAGES).map(&mut read).collect()
+fn read_all(store: &Store, writer: &mut Writer) -> Found {
+    let pages = store.pages() as u32;
+    (0..pages).map(|lba| writer.read(store, lba).unwrap()).collect()
 }
 
 /// A device to begin histories with, and what is on it.
 struct Start {
     world: Arc<World>,
     found: Found,
+    writer: Writer,
 }
 
-fn format(checkpoint_writes: u64) -> Format {
+fn format(unit: Option<u32>, checkpoint_writes: u64) -> Format {
     Format {
         scheme: "nosep".to_string(),
-        logical_pages: Some(PAGES.into()),
+        unit,
+        logical_pages: Some(pages(unit).into()),
         checkpoint_writes: Some(checkpoint_writes),
         reserve: 2,
         spare: 1,
@@ -91,23 +120,31 @@ fn format(checkpoint_writes: u64) -> Format {
     }
 }
 
-/// A store with all pages but those that histories use, which has overwritten them `writes` times
-/// and was closed.
-fn start(checkpoint_writes: u64, writes: u32) -> Start {
+/// A store with all pages but those that histories use, which has overwritten them and was closed.
+fn start(past: &Past) -> Start {
+    let &Past { unit, checkpoint_writes, writes, .. } = past;
     let world = World::empty(ZONES, ZONE);
-    Store::format(world.clone(), &format(checkpoint_writes)).unwrap();
+    Store::format(world.clone(), &format(unit, checkpoint_writes)).unwrap();
     let store = Store::open(world.clone(), OPEN).unwrap();
-    let mut found = vec![None; PAGES as usize];
+    let mut writer = Writer::new(contents(unit));
+    let mut found = vec![None; pages(unit) as usize];
+    let used = 0..if past.changed { USED } else { 0 };
+    let [image, delta] = BEFORE;
+    used.clone().for_each(|lba| writer.write(&store, lba, image).unwrap());
     for write in 0..writes {
-        let lba = USED + write * 7 % (PAGES - USED);
-        store.write(lba, &content(lba, write)).unwrap();
+        let lba = USED + write as u32 * 7 % (pages(unit) - USED);
+        writer.write(&store, lba, write).unwrap();
         found[lba as usize] = Some(write);
         if write % 8 == 7 {
             store.sync().unwrap();
         }
     }
+    for lba in used {
+        writer.write(&store, lba, delta).unwrap();
+        found[lba as usize] = Some(delta);
+    }
     store.close().unwrap();
-    Start { world: world.with(world.medium()), found }
+    Start { world: world.with(world.medium()), found, writer }
 }
 
 /// All pages of a store that is opened after a power cut. A second reader of the format, which shares
@@ -115,9 +152,10 @@ fn start(checkpoint_writes: u64, writes: u32) -> Start {
 fn open_and_read(world: &Arc<World>) -> Found {
     let judged = frostline_judge::pages(&**world).unwrap();
     let mut store = Store::open(world.clone(), OPEN).unwrap();
-    let found = read_all(&store);
+    let contents = contents(store.unit());
+    let found = read_all(&store, &mut Writer::new(contents));
     for (lba, version) in (0..).zip(&found) {
-        let sum = version.map(|version| crc32c::crc32c(&content(lba, version)));
+        let sum = version.map(|version| crc32c::crc32c(&contents.of(lba, version)));
         assert_eq!(judged.get(&lba).copied(), sum, "LBA {lba}, judged and read");
     }
     let findings = store.check().unwrap().findings;
@@ -133,6 +171,7 @@ struct Explorer {
     histories: u64,
     resets: u64,
     cleanings: u64,
+    tails: u64,
 }
 
 impl Explorer {
@@ -141,63 +180,31 @@ impl Explorer {
     fn run(&mut self, start: &Start, history: &[Step], end: bool) {
         self.histories += 1;
         let world = start.world.with(start.world.medium());
-        let mut store = Some(Store::open(world.clone(), OPEN).unwrap());
-        let mut now = start.found.clone();
-        let mut later: Vec<Vec<_>> = now.iter().map(|version| vec![*version]).collect();
-        for (number, &step) in (1000..).zip(history) {
+        let mut life = Life {
+            store: Some(Store::open(world.clone(), OPEN).unwrap()),
+            writer: start.writer.clone(),
+            later: start.found.iter().map(|version| vec![*version]).collect(),
+            now: start.found.clone(),
+        };
+        for (number, &step) in (FIRST..).zip(history) {
             world.take_ended();
-            let is_synced = self.step(&world, &mut store, step, number, &mut now, &mut later);
-            if number - 999 == history.len() as u32 {
+            let is_synced = life.step(&world, step, number);
+            if number - FIRST + 1 == history.len() as u64 {
                 for unflushed in world.take_ended() {
-                    self.judge(&world, &unflushed, &later, history);
+                    self.judge(&world, &unflushed, &life.later, history);
                 }
             }
             if is_synced {
-                later = now.iter().map(|version| vec![*version]).collect();
+                life.later = life.now.iter().map(|version| vec![*version]).collect();
             }
         }
         if end {
-            self.judge(&world, &world.unflushed(), &later, history);
+            self.judge(&world, &world.unflushed(), &life.later, history);
         }
         self.resets += world.resets();
-        let stats = store.unwrap().stats().unwrap();
+        let stats = life.store.unwrap().stats().unwrap();
         self.cleanings += stats.counts.zones_reclaimed;
-    }
-
-    /// Takes one step. True if all is durable then.
-    fn step(
-        &mut self,
-        world: &Arc<World>,
-        store: &mut Option<Store>,
-        step: Step,
-        number: u32,
-        now: &mut Found,
-        later: &mut [Vec<Option<u32>>],
-    ) -> bool {
-        let open = store.as_ref().unwrap();
-        match step {
-            Step::Write(lba) => {
-                later[lba as usize].push(Some(number));
-                now[lba as usize] = Some(number);
-                open.write(lba, &content(lba, number)).unwrap();
-            }
-            Step::Trim(lba) => {
-                later[lba as usize].push(None);
-                now[lba as usize] = None;
-                open.trim(lba).unwrap();
-            }
-            Step::Sync => open.sync().unwrap(),
-            Step::Checkpoint => open.checkpoint().unwrap(),
-            Step::Kill => {
-                drop(store.take());
-                *store = Some(Store::open(world.clone(), OPEN).unwrap());
-                *now = read_all(store.as_ref().unwrap());
-                for (version, may) in now.iter().zip(later) {
-                    assert!(may.contains(version), "{version:?} after a kill, not of {may:?}");
-                }
-            }
-        }
-        matches!(step, Step::Sync | Step::Checkpoint)
+        self.tails += stats.deltas.tails;
     }
 
     /// After every power cut each page is one of what it may be.
@@ -205,7 +212,7 @@ impl Explorer {
         &mut self,
         world: &World,
         unflushed: &Unflushed,
-        later: &[Vec<Option<u32>>],
+        later: &[Vec<Option<u64>>],
         history: &[Step],
     ) {
         let mut judge = |found: &Found| {
@@ -242,47 +249,91 @@ impl Explorer {
     }
 }
 
+/// A store during a history.
+struct Life {
+    store: Option<Store>,
+    writer: Writer,
+    now: Found,
+    /// All that each page may be after a power cut.
+    later: Vec<Vec<Option<u64>>>,
+}
+
+impl Life {
+    /// Takes one step. True if all is durable then.
+    fn step(&mut self, world: &Arc<World>, step: Step, number: u64) -> bool {
+        let Life { store, writer, now, later } = self;
+        let open = store.as_ref().unwrap();
+        match step {
+            Step::Write(lba) => {
+                later[lba as usize].push(Some(number));
+                now[lba as usize] = Some(number);
+                writer.write(open, lba, number).unwrap();
+            }
+            Step::Trim(lba) => {
+                later[lba as usize].push(None);
+                now[lba as usize] = None;
+                writer.forget(lba);
+                open.trim(lba).unwrap();
+            }
+            Step::Sync => open.sync().unwrap(),
+            Step::Checkpoint => open.checkpoint().unwrap(),
+            Step::Kill => {
+                drop(store.take());
+                let open = store.insert(Store::open(world.clone(), OPEN).unwrap());
+                *now = read_all(open, writer);
+                for (version, may) in now.iter().zip(later) {
+                    assert!(may.contains(version), "{version:?} after a kill, not of {may:?}");
+                }
+            }
+        }
+        matches!(step, Step::Sync | Step::Checkpoint)
+    }
+}
+
 /// Explores histories of `usual` steps, or of as many as are asked for, from each start in a thread of
-/// its own. Returns the zones that were cleaned and reset.
-fn explore_all(holes: bool, cuts: u32, usual: usize) -> (u64, u64) {
+/// its own. Zones must have been cleaned and reset, and tails written, if that `is_asked`.
+fn explore_all(holes: bool, cuts: u32, usual: usize, is_asked: bool) {
     let most = std::env::var("FROSTLINE_SMALL_WORLD").ok().and_then(|n| n.parse().ok());
     let explored = thread::scope(|scope| {
-        let threads = STARTS.map(|(checkpoint_writes, writes)| {
+        let threads = PASTS.each_ref().map(|past| {
             scope.spawn(move || {
                 let recoveries = Recoveries::new(holes);
                 let mut explorer =
-                    Explorer { recoveries, cuts, histories: 0, resets: 0, cleanings: 0 };
-                let start = start(checkpoint_writes, writes);
-                explorer.explore(&start, &mut Vec::new(), most.unwrap_or(usual));
-                explorer
+                    Explorer { recoveries, cuts, histories: 0, resets: 0, cleanings: 0, tails: 0 };
+                let most = most.unwrap_or(usual).saturating_sub(past.fewer);
+                explorer.explore(&start(past), &mut Vec::new(), most);
+                (past.unit, explorer)
             })
         });
         threads.map(|thread| thread.join().unwrap())
     });
-    let sum = |count: fn(&Explorer) -> u64| explored.iter().map(count).sum::<u64>();
-    let (cleaned, reset) = (sum(|e| e.cleanings), sum(|e| e.resets));
-    println!(
-        "{} histories, {} power cuts, {} states of the device recovered; \
-         {cleaned} zones cleaned, {reset} reset",
-        sum(|e| e.histories),
-        sum(|e| e.recoveries.crashes),
-        sum(|e| e.recoveries.recovered),
-    );
-    (cleaned, reset)
+    for unit in [None, Some(64)] {
+        let sum = |count: fn(&Explorer) -> u64| {
+            explored.iter().filter(|(of, _)| *of == unit).map(|(_, e)| count(e)).sum::<u64>()
+        };
+        let (cleaned, reset, tails) = (sum(|e| e.cleanings), sum(|e| e.resets), sum(|e| e.tails));
+        println!(
+            "unit {unit:?}: {} histories, {} power cuts, {} states of the device recovered; \
+             {cleaned} zones cleaned, {reset} reset, {tails} tails",
+            sum(|e| e.histories),
+            sum(|e| e.recoveries.crashes),
+            sum(|e| e.recoveries.recovered),
+        );
+        assert!(!is_asked || cleaned > 0 && reset > 0 && (tails > 0) == unit.is_some());
+    }
 }
 
 #[test]
 fn every_power_cut_of_every_short_history_leaves_what_was_synced() {
-    explore_all(false, 1, 3);
+    explore_all(false, 1, 3, false);
 }
 
 #[test]
 fn power_cuts_in_a_row_during_recovery_leave_what_was_synced() {
-    explore_all(false, 2, 1);
+    explore_all(false, 2, 1, false);
 }
 
 #[test]
 fn a_page_lost_before_others_of_its_zone_loses_nothing_that_was_synced() {
-    let (cleaned, reset) = explore_all(true, 0, 3);
-    assert!(cleaned > 0 && reset > 0);
+    explore_all(true, 0, 3, true);
 }

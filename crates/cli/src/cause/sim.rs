@@ -46,6 +46,11 @@ impl From<SimError> for Failure {
             SimError::Log { error: LogError::Full { .. }, .. } => {
                 Failure::job("sim", &why).hint("a larger --op or smaller zones give it room")
             }
+            SimError::Log { error: LogError::TooSmall { logical, spare, .. }, .. } => {
+                let zones = logical + spare;
+                Failure::usage("sim", &why)
+                    .hint(format!("--zones {zones} would do, or larger zones"))
+            }
             SimError::Log { error: LogError::WholePages, .. } => Failure::usage("sim", &why)
                 .hint("without --in-units it runs; --scheme A,B names the schemes that are to run"),
             SimError::Log { error: LogError::NoMemory { .. }, .. } => Failure::job("sim", &why),

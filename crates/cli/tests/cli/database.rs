@@ -148,6 +148,15 @@ fn a_recorded_run_of_a_store_in_units_is_replayed_with_its_deltas_tails_merges_a
         let line = format!("sim run.parquet --in-units 64 --zones 90 --scheme {scheme} --no-gain");
         let said = scratch.fails(2, &format!("{line} --zone 240KiB {small}"));
         assert!(said.contains("is beyond the volume's last, 8"), "{said}");
+        // A scheme that knows means has a table of all pages, which is not made for this.
+        let large = "--zone 240KiB --as-store pages=715000000,zone=256KiB,spare=1,hotness=true";
+        let limited = format!("ulimit -v 4000000; exec \"$0\" {line} {large}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &limited, env!("CARGO_BIN_EXE_frostline")]);
+        let ran = shell.current_dir(scratch.path(".")).output().unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{said}");
+        assert!(said.contains("91 zones are too few for") && said.contains("hint: "), "{said}");
     }
 }
 

@@ -7,6 +7,8 @@
 //! failures were tried.
 
 mod user;
+#[path = "../versioned/mod.rs"]
+mod versioned;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,6 +23,8 @@ const PAGE: u64 = 4096;
 const ZONE: u64 = 18;
 const ZONES: u64 = 24;
 const PAGES: u32 = 60;
+/// Units of stores.
+const UNITS: [Option<u32>; 2] = [None, Some(64)];
 
 /// Operations within which everything must be done that follows the failures: several times the
 /// pages of the device.
@@ -48,8 +52,9 @@ fn empty() -> Arc<dyn Device> {
     in_memory(&shape).unwrap()
 }
 
-fn format(scheme: &str) -> Format {
+fn format(unit: Option<u32>, scheme: &str) -> Format {
     Format {
+        unit,
         scheme: scheme.to_string(),
         logical_pages: Some(PAGES.into()),
         checkpoint_writes: Some(70),
@@ -71,15 +76,17 @@ fn copy(from: &dyn Device) -> Arc<dyn Device> {
 }
 
 /// A store after `count` steps, dropped or closed.
-fn start(scheme: &str, count: usize, is_closed: bool) -> Start {
+fn start(unit: Option<u32>, scheme: &str, count: usize, is_closed: bool) -> Start {
     let memory = empty();
-    Store::format(memory.clone(), &format(scheme)).unwrap();
-    let (device, mut user) = (Arc::new(Faulty::new(memory.clone(), 1)), User::new());
+    Store::format(memory.clone(), &format(unit, scheme)).unwrap();
+    let (device, mut user) = (Arc::new(Faulty::new(memory.clone(), 1)), User::new(unit));
     let mut store = None;
     user.take(&mut store, &device, &Step::Open).unwrap();
     for step in steps(7, PAGES, count) {
         user.take(&mut store, &device, &step).unwrap();
     }
+    let deltas = store.as_ref().unwrap().stats().unwrap().deltas;
+    assert_eq!(deltas.tails > 20 && deltas.merged > 5, unit.is_some() && count > 100, "{deltas:?}");
     if is_closed {
         user.take(&mut store, &device, &Step::Close).unwrap();
     }
@@ -191,22 +198,30 @@ fn life(seed: u64, count: usize) -> Vec<Step> {
 
 #[test]
 fn a_crashed_store_is_recovered_and_used_while_any_operation_fails() {
-    let start = start("sepbit", 500, false);
-    let tried = fail_all("crashed", &start, &life(1, 60));
-    assert!(tried > 1000, "only {tried}");
+    for unit in UNITS {
+        let start = start(unit, "sepbit", 500, false);
+        let tried = fail_all(&format!("crashed, {unit:?}"), &start, &life(1, 60));
+        assert!(tried > 1000, "only {tried}");
+    }
 }
 
 #[test]
 fn a_store_that_ends_zones_early_cleans_while_any_operation_fails() {
-    let start = start("frozen:nosep:tiers=2", 500, true);
-    let tried = fail_all("closed", &start, &life(2, 60));
-    assert!(tried > 1000, "only {tried}");
+    for unit in UNITS {
+        let start = start(unit, "frozen:nosep:tiers=2", 500, true);
+        let tried = fail_all(&format!("closed, {unit:?}"), &start, &life(2, 60));
+        assert!(tried > 500, "only {tried}");
+    }
 }
 
 /// A store in use, one of whose reads gives what lies elsewhere, or what lay there before.
 #[test]
 fn a_read_that_goes_astray_or_is_stale_is_an_error_or_harmless() {
-    let start = start("sepbit", 500, true);
+    UNITS.into_iter().for_each(read_astray);
+}
+
+fn read_astray(unit: Option<u32>) {
+    let start = start(unit, "sepbit", 500, true);
     let steps = steps(4, PAGES, 80 * longer());
     let mut tried = 0;
     for fault in [Fault::Misdirected, Fault::Stale] {
@@ -231,7 +246,7 @@ fn a_read_that_goes_astray_or_is_stale_is_an_error_or_harmless() {
             tried += 1;
         }
     }
-    println!("{tried} reads tried");
+    println!("{unit:?}: {tried} reads tried");
     assert!(tried > 100, "only {tried}");
 }
 
@@ -271,9 +286,9 @@ fn fail_each(
 
 #[test]
 fn a_device_is_formatted_though_any_operation_failed_before() {
-    let used = start("nosep", 100, false).device;
+    let used = start(None, "nosep", 100, false).device;
     for (name, begin, force) in [("format", empty(), false), ("format by force", used, true)] {
-        let format = Format { force, ..format("sepbit") };
+        let format = Format { force, ..format(None, "sepbit") };
         let act = |device: &Arc<Faulty>| Store::format(device.clone(), &format);
         let tried = fail_each(name, &begin, act, |device, formatted| {
             // A device that was formatted in part is not empty.
@@ -282,18 +297,18 @@ fn a_device_is_formatted_though_any_operation_failed_before() {
                 Ok(()) => {}
                 Err(_) => Store::format(device.clone(), &format).unwrap(),
             }
-            recover(device, User::new(), true);
+            recover(device, User::new(None), true);
         });
         assert!(tried > 20, "only {tried}");
     }
 }
 
 /// A store without trims, and its device with all metadata lost.
-fn without_metadata() -> (Start, Arc<dyn Device>) {
+fn without_metadata(unit: Option<u32>) -> (Start, Arc<dyn Device>) {
     let memory = empty();
-    Store::format(memory.clone(), &format("sepbit")).unwrap();
+    Store::format(memory.clone(), &format(unit, "sepbit")).unwrap();
     let (device, mut user, mut store) =
-        (Arc::new(Faulty::new(memory.clone(), 1)), User::new(), None);
+        (Arc::new(Faulty::new(memory.clone(), 1)), User::new(unit), None);
     user.take(&mut store, &device, &Step::Open).unwrap();
     let writes = steps(3, PAGES, 300).into_iter().filter(|step| matches!(step, Step::Write(_)));
     writes.for_each(|step| user.take(&mut store, &device, &step).unwrap());
@@ -306,21 +321,27 @@ fn without_metadata() -> (Start, Arc<dyn Device>) {
 
 #[test]
 fn a_store_is_rebuilt_though_any_operation_failed_before() {
-    let (start, lost) = without_metadata();
-    let format = format("sepbit");
-    let act = |device: &Arc<Faulty>| Store::rebuild(device.clone(), &format, false).map(drop);
-    let tried = fail_each("rebuild", &lost, act, |device, rebuilt| {
-        if rebuilt.is_err() {
-            Store::rebuild(device.clone(), &format, false).unwrap();
-        }
-        recover(device, start.user.clone(), true);
-    });
-    assert!(tried > 20, "only {tried}");
+    for unit in UNITS {
+        let (start, lost) = without_metadata(unit);
+        let format = format(unit, "sepbit");
+        let act = |device: &Arc<Faulty>| Store::rebuild(device.clone(), &format, false).map(drop);
+        let tried = fail_each(&format!("rebuild, {unit:?}"), &lost, act, |device, rebuilt| {
+            if rebuilt.is_err() {
+                Store::rebuild(device.clone(), &format, false).unwrap();
+            }
+            recover(device, start.user.clone(), true);
+        });
+        assert!(tried > 20, "only {tried}");
+    }
 }
 
 #[test]
 fn looking_into_a_store_fails_with_an_error_and_changes_nothing() {
-    let start = start("sepbit", 500, false);
+    UNITS.into_iter().for_each(look_into);
+}
+
+fn look_into(unit: Option<u32>) {
+    let start = start(unit, "sepbit", 500, false);
     let look = |device: &Arc<Faulty>| {
         Store::zones_on(&**device)?;
         let mut store = Store::inspect(device.clone())?;
@@ -332,7 +353,7 @@ fn looking_into_a_store_fails_with_an_error_and_changes_nothing() {
         assert_eq!(device.operations(), 0);
         looked
     };
-    let tried = fail_each("inspect", &start.device, act, |device, _| {
+    let tried = fail_each(&format!("inspect, {unit:?}"), &start.device, act, |device, _| {
         let mut user = start.user.clone();
         user.ended();
         recover(device, user, true);

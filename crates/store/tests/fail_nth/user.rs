@@ -8,6 +8,8 @@ use frostline_zone::Faulty;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
+use crate::versioned::{Contents, Version, Writer};
+
 /// Contents are so regular that compressed images would be shorter than any delta.
 const OPEN: Open = Open {
     cleaning: Cleaning::Inline,
@@ -46,6 +48,9 @@ struct Versions {
 /// A user, and the versions of all pages.
 #[derive(Clone)]
 pub struct User {
+    /// The store is in units.
+    in_units: bool,
+    writer: Writer,
     pages: BTreeMap<u32, Versions>,
     next: u64,
     /// A sync failed: none may succeed until the store is opened anew.
@@ -54,15 +59,9 @@ pub struct User {
     pub failed: u64,
 }
 
-fn content(lba: u32, version: u64) -> Vec<u8> {
-    let word = (u64::from(lba) << 40 ^ version).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    [&version.to_le_bytes()[..], &word.to_le_bytes().repeat(511)].concat()
-}
-
-fn version(lba: u32, page: &[u8]) -> u64 {
-    let version = u64::from_le_bytes(page[..8].try_into().unwrap());
-    assert_eq!(page, content(lba, version), "LBA {lba} is a mixture");
-    version
+/// Several writes of a page that is written often have the same words, so that it gets tails.
+fn writer(in_units: bool) -> Writer {
+    Writer::new(Contents { in_units, near: 50, far: 200 })
 }
 
 /// Steps drawn from a seed, a few pages more often than the others.
@@ -96,8 +95,9 @@ pub fn steps(seed: u64, pages: u32, count: usize) -> Vec<Step> {
 }
 
 impl User {
-    pub fn new() -> Self {
-        User { pages: BTreeMap::new(), next: 1, unsynced: false, failed: 0 }
+    pub fn new(unit: Option<u32>) -> Self {
+        let (in_units, pages) = (unit.is_some(), BTreeMap::new());
+        User { in_units, writer: writer(in_units), pages, next: 1, unsynced: false, failed: 0 }
     }
 
     fn versions(&mut self, lba: u32) -> &mut Versions {
@@ -154,22 +154,18 @@ impl User {
 
     fn call(&mut self, store: &mut Store, step: &Step) -> Result<(), StoreError> {
         match step {
-            Step::Write(lba) => {
-                let version = self.begin_write(*lba);
-                let written = store.write(*lba, &content(*lba, version));
-                self.changed(*lba, Some(version), written.is_ok());
-                written
-            }
-            Step::Batch(lbas) => self.write_pages(lbas, |pages| store.write_batch(pages)),
+            Step::Write(lba) => self.write_pages(store, &[*lba], Store::write_batch),
+            Step::Batch(lbas) => self.write_pages(store, lbas, Store::write_batch),
             Step::Group(lbas) => {
                 let lbas: BTreeSet<u32> = lbas.iter().copied().collect();
                 let lbas: Vec<u32> = lbas.into_iter().collect();
                 // If it fails, nothing of it may have been placed, and a sync may succeed.
-                self.write_pages(&lbas, |pages| store.write_group(pages))?;
+                self.write_pages(store, &lbas, Store::write_group)?;
                 self.synced(Ok(()))
             }
             Step::Trim(lba) => {
                 self.versions(*lba).later.push(None);
+                self.writer.forget(*lba);
                 let trimmed = store.trim(*lba);
                 self.changed(*lba, None, trimmed.is_ok());
                 trimmed.map(drop)
@@ -198,21 +194,28 @@ impl User {
         }
     }
 
+    /// Writes pages. In a store in units those are read before of which it is not known what the store has.
     fn write_pages(
         &mut self,
+        store: &Store,
         lbas: &[u32],
-        write: impl FnOnce(&[PageWrite<'_>]) -> Result<(), StoreError>,
+        write: impl FnOnce(&Store, &[PageWrite<'_>]) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
+        for &lba in lbas {
+            if self.in_units && !self.writer.knows(lba) {
+                self.read(store, lba)?;
+            }
+        }
         let writes: Vec<_> = lbas.iter().map(|&lba| (lba, self.begin_write(lba))).collect();
-        let pages: Vec<_> = writes.iter().map(|&(lba, version)| content(lba, version)).collect();
-        let batch: Vec<_> = lbas
-            .iter()
-            .zip(&pages)
-            .map(|(&lba, page)| PageWrite { lba, page, hotness: None, changed: None })
-            .collect();
-        let written = write(&batch);
+        let next = |&(lba, version): &(u32, u64)| self.writer.next(lba, version);
+        let versions: Vec<Version> = writes.iter().map(next).collect();
+        let batch: Vec<_> = versions.iter().map(Version::write).collect();
+        let written = write(store, &batch);
         for (lba, version) in writes {
             self.changed(lba, Some(version), written.is_ok());
+            if written.is_err() {
+                self.writer.forget(lba);
+            }
         }
         written
     }
@@ -230,8 +233,7 @@ impl User {
     }
 
     fn read(&mut self, store: &Store, lba: u32) -> Result<(), StoreError> {
-        let mut page = vec![0; 4096];
-        let found = store.read(lba, &mut page)?.then(|| version(lba, &page));
+        let found = self.writer.read(store, lba)?;
         let versions = self.versions(lba);
         assert!(versions.now.contains(&found), "LBA {lba} is {found:?}, not of {:?}", versions.now);
         versions.now = vec![found];
@@ -249,6 +251,7 @@ impl User {
     /// The store was ended, by a power cut or otherwise.
     pub fn ended(&mut self) {
         self.unsynced = false;
+        self.writer = writer(self.in_units);
         for versions in self.pages.values_mut() {
             versions.now = versions.later.clone();
         }
