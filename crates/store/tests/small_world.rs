@@ -52,7 +52,7 @@ const PASTS: [Past; 8] = [
     Past { unit: None, checkpoint_writes: 30, writes: 200, changed: false, fewer: 0 },
     Past { unit: None, checkpoint_writes: 3, writes: 93, changed: false, fewer: 0 },
     Past { unit: Some(64), checkpoint_writes: 30, writes: 0, changed: false, fewer: 0 },
-    Past { unit: Some(64), checkpoint_writes: 4, writes: 40, changed: true, fewer: 0 },
+    Past { unit: Some(64), checkpoint_writes: 4, writes: 40, changed: true, fewer: 1 },
     Past { unit: Some(64), checkpoint_writes: 3, writes: 365, changed: true, fewer: 1 },
     Past { unit: Some(64), checkpoint_writes: 30, writes: 111, changed: false, fewer: 1 },
 ];
