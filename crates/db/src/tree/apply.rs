@@ -1,6 +1,7 @@
 //! Writes of transactions, in leaves.
 
 use super::Trees;
+use super::find::Leaf;
 use crate::DbError;
 use crate::mvcc::{Change, Lookup, WriteKind};
 use crate::node::{Node, NodeMut, OVERFLOW, Record, Slot};
@@ -21,11 +22,11 @@ impl Trees {
     ) -> Result<(), DbError> {
         let mut was_absent = false;
         loop {
-            let seen = self.leaf_at(cached.take(), tree, key, |leaf| {
+            let leaf = self.leaf_at(cached.take(), tree, key, |leaf| {
                 was_absent = true;
-                leaf.change(key, change, position, &mut keep)
+                leaf.change(key, change, position, &mut keep).then_some(())
             })?;
-            let Some(seen) = seen else { return Ok(()) };
+            let Leaf::InMemory(seen) = leaf else { return Ok(()) };
             let Some(mut held) = seen.lock() else { continue };
             if was_absent {
                 self.pool.note_record(held.page(), key);

@@ -1,5 +1,7 @@
 //! The way down a tree, without latches.
 
+use std::convert::Infallible;
+
 use super::Trees;
 use crate::DbError;
 use crate::mvcc::Lookup;
@@ -15,25 +17,32 @@ struct Way<'t> {
     pages: u32,
 }
 
+/// What a way down to a leaf led to.
+pub(super) enum Leaf<'t, T> {
+    /// The leaf.
+    InMemory(OptimisticGuard<'t>),
+    /// It is not in memory, and this was done without it.
+    Without(T),
+}
+
 impl Trees {
     /// The leaf that a key belongs to.
     #[inline]
     pub(super) fn leaf(&self, tree: u32, key: &[u8]) -> Result<OptimisticGuard<'_>, DbError> {
-        loop {
-            if let Some(leaf) = self.leaf_unless(tree, key, |_| false)? {
-                return Ok(leaf);
-            }
+        match self.leaf_unless(tree, key, |_| None::<Infallible>)? {
+            Leaf::InMemory(leaf) => Ok(leaf),
+            Leaf::Without(never) => match never {},
         }
     }
 
-    /// The leaf that a key belongs to. None if it is not in memory, and `without` does without it.
+    /// The leaf that a key belongs to, unless it is not in memory and `without` does without it.
     #[inline]
-    pub(super) fn leaf_unless(
+    pub(super) fn leaf_unless<T>(
         &self,
         tree: u32,
         key: &[u8],
-        mut without: impl FnMut(AbsentLeaf<'_, '_>) -> bool,
-    ) -> Result<Option<OptimisticGuard<'_>>, DbError> {
+        mut without: impl FnMut(AbsentLeaf<'_, '_>) -> Option<T>,
+    ) -> Result<Leaf<'_, T>, DbError> {
         let weight = self.pool.sample();
         loop {
             let way = self.descend_by(tree, 1, weight, |node| node.child_index(key))?;
@@ -41,14 +50,14 @@ impl Trees {
             let node = above.node();
             if node.level() == 0 {
                 self.pool.count_descent(pages, weight);
-                return Ok(Some(above));
+                return Ok(Leaf::InMemory(above));
             }
             let index = node.child_index(key);
             let absent = self.pool.absent_leaf(&above, node.child(index));
-            let found = match absent.is_some_and(&mut without) {
-                true => None,
-                false => match self.child(&above, index)? {
-                    Some(leaf) => Some(leaf),
+            let found = match absent.and_then(&mut without) {
+                Some(done) => Leaf::Without(done),
+                None => match self.child(&above, index)? {
+                    Some(leaf) => Leaf::InMemory(leaf),
                     None => continue,
                 },
             };
@@ -61,26 +70,29 @@ impl Trees {
     /// [`Trees::leaf_unless`]. The leaf can be written to: an error if its fences do not include the key,
     /// as may be in a damaged tree.
     #[inline]
-    pub(super) fn leaf_at(
+    pub(super) fn leaf_at<T>(
         &self,
         cached: Option<CachedFrame>,
         tree: u32,
         key: &[u8],
-        without: impl FnMut(AbsentLeaf<'_, '_>) -> bool,
-    ) -> Result<Option<OptimisticGuard<'_>>, DbError> {
+        without: impl FnMut(AbsentLeaf<'_, '_>) -> Option<T>,
+    ) -> Result<Leaf<'_, T>, DbError> {
         if let Some(seen) = cached.and_then(|cached| self.pool.look_at(cached)) {
             let node = seen.node();
             let is_it = node.tree() == tree && node.level() == 0 && node.covers(key);
             if is_it && seen.is_unchanged() {
-                return Ok(Some(seen));
+                return Ok(Leaf::InMemory(seen));
             }
         }
-        let Some(seen) = self.leaf_unless(tree, key, without)? else { return Ok(None) };
-        if !seen.node().covers(key) && seen.is_unchanged() {
+        let found = self.leaf_unless(tree, key, without)?;
+        if let Leaf::InMemory(seen) = &found
+            && !seen.node().covers(key)
+            && seen.is_unchanged()
+        {
             let (page, what) = (seen.cached_frame().page(), "has keys in no order above it");
             return Err(DbError::Page { page, what });
         }
-        Ok(Some(seen))
+        Ok(found)
     }
 
     /// The node of a level that a key belongs to, and the one above unless it is the root. None
@@ -167,16 +179,16 @@ impl Trees {
     ) -> Result<(Lookup, Option<CachedFrame>), DbError> {
         let mut was_absent = false;
         loop {
-            let mut kept = None;
-            let seen = self.leaf_unless(tree, key, |leaf| {
+            let leaf = self.leaf_unless(tree, key, |leaf| {
                 was_absent = true;
-                kept = leaf.get(key, value);
-                kept.is_some()
+                leaf.get(key, value)
             })?;
-            let Some(seen) = seen else {
-                let found =
-                    self.version(tree, key, snapshot, kept.unwrap_or(0), (Lookup::Value, value))?;
-                return Ok((found, None));
+            let seen = match leaf {
+                Leaf::InMemory(seen) => seen,
+                Leaf::Without(position) => {
+                    let newest = (Lookup::Value, value);
+                    return Ok((self.version(tree, key, snapshot, position, newest)?, None));
+                }
             };
             let node = seen.node();
             value.clear();
