@@ -7,7 +7,7 @@ use frostline_store::ChangedWords;
 
 use super::Pool;
 use super::eviction::BATCH;
-use super::kept::Changes;
+use super::kept_changes::Changes;
 use super::records::is_lost;
 use crate::DbError;
 use crate::node::{PAGE_BYTES, middle};

@@ -3,14 +3,14 @@
 //! A page is read without its latch ([`Pool::look`] gives an [`OptimisticGuard`]) and changed with
 //! it ([`OptimisticGuard::lock`] gives an [`ExclusiveGuard`]). Pages that are not in memory are
 //! read in; a background thread keeps frames free (`eviction.rs`) by writing changed pages in
-//! batches. In a store in units their changes wait in memory before that (`kept.rs`, `keeping.rs`), and records
+//! batches. In a store in units their changes wait in memory before that (`kept_changes.rs`, `keeping.rs`), and records
 //! that are asked for again and again stay longer than their pages (`kept_records.rs`, `records.rs`).
 
 mod eviction;
 mod frame;
 mod guard;
 mod keeping;
-mod kept;
+mod kept_changes;
 mod kept_records;
 mod latch;
 mod memory;
@@ -42,7 +42,7 @@ use crate::options::Replacement;
 use crate::space::PageSpace;
 use crate::wal::Wal;
 use frame::{FIRST_STAY, Frame, NO_PAGE};
-use kept::{Changes, KeptChanges};
+use kept_changes::{Changes, KeptChanges};
 use kept_records::KeptRecords;
 use memory::Zeroed;
 
