@@ -32,10 +32,11 @@ pub fn run(args: &GenArgs) -> Result<String, Failure> {
             .hint("with --fill every page is written once"));
     }
     check_name("gen", &args.output)?;
+    // Before the check, which makes a file for a moment.
+    let interrupt = Interrupt::watch().map_err(|e| Failure::job("gen", &e.to_string()))?;
     output::check::<Path>("gen", [args.output.as_path()], [])?;
     let spec = Spec { kind, pages, writes, fill, seed };
     let lbas = generate(&spec).map_err(|e| Failure::usage("gen", &e.to_string()))?;
-    let interrupt = Interrupt::watch().map_err(|e| Failure::job("gen", &e.to_string()))?;
     let total = lbas.size_hint().0 as u64;
     let bar = bar("generating", "writes", total, args.quiet);
     let lbas = lbas.enumerate().map(|(i, lba)| {

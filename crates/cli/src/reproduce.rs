@@ -27,8 +27,8 @@ pub fn run(args: &ReproduceArgs) -> Result<String, Failure> {
     }
     let in_directory = papers.iter().flat_map(|paper| files(args, paper)).flatten();
     let all: Vec<_> = in_directory.chain(args.json.clone()).collect();
-    output::check(COMMAND, all.iter().map(AsRef::as_ref), &args.traces)?;
     let interrupt = Interrupt::watch().map_err(|e| Failure::job(COMMAND, &e.to_string()))?;
+    output::check(COMMAND, all.iter().map(AsRef::as_ref), &args.traces)?;
     let screen = Screen::new(COMMAND, args.quiet, &interrupt);
     let how = args.reproduction();
     let session = Session::new(&how, &screen);

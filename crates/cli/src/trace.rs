@@ -77,8 +77,8 @@ fn describe(volume: &VolumeInfo) -> String {
 fn convert_file(args: &ConvertArgs) -> Result<String, Failure> {
     let options = LoadOptions { limit: args.limit, ..read_options(&args.reading) };
     check_name("trace convert", &args.output)?;
-    output::check("trace convert", [args.output.as_path()], [&args.file])?;
     let interrupt = Interrupt::watch().map_err(|e| Failure::job("trace", &e.to_string()))?;
+    output::check("trace convert", [args.output.as_path()], [&args.file])?;
     let bytes = std::fs::metadata(&args.file).map_or(0, |m| m.len());
     let bar = bar("converting", "bytes", bytes, args.quiet);
     let done = convert(&args.file, &options, &args.output, &mut |bytes| {

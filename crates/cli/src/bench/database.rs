@@ -20,6 +20,7 @@ pub fn run(
     workload: &impl Benchmark,
 ) -> Result<String, Failure> {
     let outputs = args.json.as_deref().into_iter().chain(args.record.as_deref());
+    let interrupt = Interrupt::watch().map_err(|e| Failure::job(command, &e.to_string()))?;
     output::check::<Path>(command, outputs, [])?;
     if let Some(path) = &args.record {
         output::check_name(command, path)?;
@@ -27,7 +28,6 @@ pub fn run(
     if args.lock.lock_memory {
         lock_memory(command)?;
     }
-    let interrupt = Interrupt::watch().map_err(|e| Failure::job(command, &e.to_string()))?;
     let monitor = monitor(command, args.live, args.quiet, &interrupt)?;
     let report = args.bench().run(workload, &*monitor);
     // The picture goes before anything is printed.

@@ -23,8 +23,8 @@ pub fn run(args: &BenchStoreArgs) -> Result<String, Failure> {
         lock_memory(COMMAND)?;
     }
     let outputs = args.json.as_deref().into_iter().chain(args.record.as_deref());
-    output::check(COMMAND, outputs, args.workload.file())?;
     let interrupt = Interrupt::watch().map_err(|e| Failure::job(COMMAND, &e.to_string()))?;
+    output::check(COMMAND, outputs, args.workload.file())?;
     let bench = StoreBench { memory: most_memory(), ..args.bench() };
     let monitor = monitor(COMMAND, args.live, args.quiet, &interrupt)?;
     let report = bench.run(&*monitor);
