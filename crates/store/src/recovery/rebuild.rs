@@ -98,12 +98,13 @@ struct OldLog {
     others: Vec<usize>,
 }
 
-/// Rebuilds a store. Data zones stay as they are.
+/// Rebuilds a store. Data zones stay as they are. Returns as well the pages of which a later copy was found that
+/// does not count, see [`Inner::write_anew`].
 pub fn rebuild(
     device: Arc<dyn Device>,
     format: &Format,
     accept_loss: bool,
-) -> Result<Rebuilt, StoreError> {
+) -> Result<(Rebuilt, Vec<u32>), StoreError> {
     let infos = device.report(0, device.geometry().zones)?;
     let content = |(zone, info)| content(&*device, zone, info);
     let contents: Vec<Content> = (0u32..).zip(&infos).map(content).collect::<Result<_, _>>()?;
@@ -144,8 +145,9 @@ pub fn rebuild(
     }
     let torn = recovery.salvage.take().into_iter().flat_map(|salvage| salvage.torn).collect();
     let chunks = recovery.found.headers;
+    let dropped = std::mem::take(&mut recovery.dropped);
     let pages = write_metadata(recovery, &old.others)?;
-    Ok(Rebuilt { store, superblock, zones, chunks, pages, trims, missing, torn })
+    Ok((Rebuilt { store, superblock, zones, chunks, pages, trims, missing, torn }, dropped))
 }
 
 /// Writes a checkpoint of the rebuilt state; returns the number of valid pages.
