@@ -124,7 +124,7 @@ impl Store {
     }
 
     /// Makes the metadata of a store anew from the headers of its chunks, whatever superblocks,
-    /// tables and leaves are lost or damaged. Data zones are not written. Where no superblock is
+    /// tables and leaves are lost or damaged. Data zones are written only after a crash that left copies which do not count. Where no superblock is
     /// left, `format` must have the options that the store was formatted with; the other way round
     /// only its `schemes` are looked at. Memory is about 80 bytes for each page that is written, valid or
     /// not.
@@ -141,7 +141,16 @@ impl Store {
         format: &Format,
         accept_loss: bool,
     ) -> Result<Rebuilt, StoreError> {
-        recovery::rebuild(device, format, accept_loss)
+        let (rebuilt, dropped) = recovery::rebuild(device.clone(), format, accept_loss)?;
+        if !dropped.is_empty() {
+            // What told that later copies do not count is gone once the store is written.
+            let (cleaning, schemes) = (Cleaning::Inline, format.schemes);
+            let open = Open { cleaning, schemes, accept_loss, ..Open::DEFAULT };
+            let store = Store::open(device, open)?;
+            store.inner.write_anew(&dropped)?;
+            store.close()?;
+        }
+        Ok(rebuilt)
     }
 
     /// Writes a page.

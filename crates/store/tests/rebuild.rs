@@ -1,5 +1,6 @@
 //! Stores whose metadata is damaged or gone are rebuilt from the headers of their chunks.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use frostline_store::{
@@ -77,6 +78,11 @@ fn sample(hotness: bool, closed: bool) -> Sample {
 /// A copy of a device, but for what `change` makes of a zone's bytes.
 fn copy(from: &dyn Device, zones: u64, change: impl Fn(u32, &mut Vec<u8>)) -> Arc<dyn Device> {
     let to = empty(zones);
+    copy_to(from, &*to, change);
+    to
+}
+
+fn copy_to(from: &dyn Device, to: &dyn Device, change: impl Fn(u32, &mut Vec<u8>)) {
     let count = from.geometry().zones;
     for (zone, info) in (0u32..).zip(from.report(0, count).unwrap()) {
         let mut bytes = vec![0; info.write_pointer as usize];
@@ -84,7 +90,6 @@ fn copy(from: &dyn Device, zones: u64, change: impl Fn(u32, &mut Vec<u8>)) -> Ar
         change(zone, &mut bytes);
         to.append(zone, 0, &bytes).unwrap();
     }
-    to
 }
 
 /// The bytes of the data zones.
@@ -259,9 +264,169 @@ fn options_that_cannot_have_been_the_stores_are_refused_and_nothing_changes() {
     let refused = Store::rebuild(longer.clone(), &format(false), false).err();
     assert!(matches!(refused, Some(StoreError::Options { what: "zones", .. })), "{refused:?}");
     assert_eq!(longer.zone(ZONES as u32).unwrap().write_pointer, PAGE as u64);
+    // Or pages of another store.
+    let longer = copy(&*sample.device, ZONES + 4, smashed);
+    let mut page = vec![0; PAGE];
+    sample.device.read(written(&*sample.device)[0], 0, &mut page).unwrap();
+    page[16] ^= 1;
+    page[32..36].copy_from_slice(&(ZONES as u32).to_le_bytes());
+    forge(&mut page, PAGE - 1, 0, true);
+    longer.append(ZONES as u32, 0, &page).unwrap();
+    let refused = Store::rebuild(longer, &format(false), false).err();
+    assert!(matches!(refused, Some(StoreError::Options { what: "zones", .. })), "{refused:?}");
     rebuild(&sample, &device, false, false);
     let refused = Store::rebuild(empty(ZONES), &format(false), false).err();
     assert!(matches!(refused, Some(StoreError::NotAStore)), "{refused:?}");
+}
+
+/// Damages heads of these kinds in the metadata zones, and those of chunks in some zones.
+fn smash_heads(device: &dyn Device, kinds: &[u8], chunks_in: &[u32]) -> Arc<dyn Device> {
+    copy(device, ZONES, |zone, bytes| {
+        for page in bytes.chunks_exact_mut(PAGE).filter(|page| page[..4] == *b"FRST") {
+            if kinds.contains(&page[8]) || page[8] == 5 && chunks_in.contains(&zone) {
+                smash(page);
+            }
+        }
+    })
+}
+
+const SUPERBLOCKS_AND_TABLES: [u8; 2] = [1, 4];
+const TABLES: [u8; 1] = [4];
+
+/// The data zones in which something is written.
+fn written(device: &dyn Device) -> Vec<u32> {
+    let infos = device.report(0, device.geometry().zones).unwrap();
+    let zones =
+        (0u32..).zip(infos).filter(|(_, info)| info.write_pointer > 0).map(|(zone, _)| zone);
+    let mut page = vec![0; PAGE];
+    zones
+        .filter(|&zone| {
+            device.read(zone, 0, &mut page).unwrap();
+            page[8] == 5
+        })
+        .collect()
+}
+
+/// A store whose pages fill some zones and are synced, and behind these the first chunk of a zone that no sync
+/// covered.
+fn begun() -> (Arc<dyn Device>, Store, u32) {
+    let device = empty(ZONES);
+    Store::format(device.clone(), &Format { scheme: "nosep".into(), ..format(false) }).unwrap();
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    let full = |store: &Store| 3 * store.zone_pages();
+    (0..full(&store)).for_each(|lba| store.write(lba, &content(lba, 1)).unwrap());
+    store.sync().unwrap();
+    let before = written(&*device);
+    let begins_a_zone = |lba| {
+        store.write(lba, &content(lba, 2)).unwrap();
+        written(&*device).len() > before.len()
+    };
+    assert!((0..PAGES).any(begins_a_zone));
+    let last = written(&*device)[before.len()];
+    (device, store, last)
+}
+
+#[test]
+fn a_torn_first_chunk_that_no_sync_covered_is_no_loss() {
+    let (device, _store, zone) = begun();
+    for kinds in [&TABLES[..], &SUPERBLOCKS_AND_TABLES, &[1]] {
+        let device = smash_heads(&*device, kinds, &[zone]);
+        let rebuilt = Store::rebuild(device.clone(), &format(false), false).unwrap();
+        assert_eq!((rebuilt.superblock, &rebuilt.torn[..]), (kinds == TABLES, &[zone][..]));
+        let store = Store::open(device, OPEN).unwrap();
+        let mut page = vec![0; PAGE];
+        assert!(store.read(7, &mut page).unwrap() && page == content(7, 1));
+    }
+}
+
+#[test]
+fn a_first_chunk_that_something_later_tells_of_as_synced_is_a_loss() {
+    let refused = |device: Arc<dyn Device>, kinds: &[u8], zone: u32| {
+        let device = smash_heads(&*device, kinds, &[zone]);
+        let refused = Store::rebuild(device.clone(), &format(false), false).err();
+        let Some(StoreError::Missing(losses)) = refused else { panic!("{refused:?}") };
+        assert!(losses.len() == 1 && losses[0].zone == zone, "{losses:?}");
+        assert_eq!(Store::rebuild(device, &format(false), true).unwrap().missing, losses);
+    };
+    // A later chunk, in another zone.
+    let (device, store, zone) = begun();
+    store.sync().unwrap();
+    let later = PAGES - store.zone_pages()..PAGES;
+    later.for_each(|lba| store.write(lba, &content(lba, 3)).unwrap());
+    store.sync().unwrap();
+    refused(device, &SUPERBLOCKS_AND_TABLES, zone);
+    // The last checkpoint.
+    let (device, store, zone) = begun();
+    store.checkpoint().unwrap();
+    refused(device, &[1], zone);
+    // The last word of a store that was closed.
+    let (device, store, zone) = begun();
+    store.close().unwrap();
+    refused(device, &TABLES, zone);
+}
+
+#[test]
+fn a_torn_header_in_a_zone_is_no_loss_unless_its_chunk_was_synced() {
+    let zone_bytes = 256 * PAGE as u64;
+    let shape = Shape { bytes: 32 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let device = in_memory(&shape).unwrap();
+    let (scheme, checkpoint_writes) = ("nosep".into(), Some(1 << 20));
+    Store::format(device.clone(), &Format { scheme, checkpoint_writes, ..format(false) }).unwrap();
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    let write = |lbas: Range<u32>| lbas.for_each(|lba| store.write(lba, &content(lba, 1)).unwrap());
+    // Not all chunks are left that were durable.
+    while store.stats().unwrap().counts.zones_reclaimed == 0 {
+        write(0..1);
+    }
+    store.sync().unwrap();
+    let begun =
+        |zone: &u32| (1..100).contains(&(device.zone(*zone).unwrap().write_pointer / PAGE as u64));
+    // A zone with one small chunk, and behind it two that no sync covers.
+    let zone = loop {
+        write(100..105);
+        store.sync().unwrap();
+        if let Some(zone) = written(&*device).into_iter().find(begun) {
+            break zone;
+        }
+    };
+    let page = device.zone(zone).unwrap().write_pointer as usize / PAGE;
+    write(200..450);
+    let without = || {
+        let to = in_memory(&shape).unwrap();
+        copy_to(&*device, &*to, |number, bytes| {
+            for (at, bytes) in bytes.chunks_exact_mut(PAGE).enumerate() {
+                let is_table = &bytes[..4] == b"FRST" && bytes[8] == 4;
+                if is_table || (number, at) == (zone, page) {
+                    smash(bytes);
+                }
+            }
+        });
+        to
+    };
+    let rebuilt = Store::rebuild(without(), &format(false), false).unwrap();
+    assert_eq!(rebuilt.torn, [zone]);
+    store.sync().unwrap();
+    write(0..200);
+    store.sync().unwrap();
+    let refused = Store::rebuild(without(), &format(false), false).err();
+    let Some(StoreError::Missing(losses)) = refused else { panic!("{refused:?}") };
+    assert!(losses.len() == 1 && losses[0].zone == zone, "{losses:?}");
+}
+
+#[test]
+fn a_zone_in_front_of_the_last_pages_is_the_stores_though_nothing_in_it_is_known() {
+    let sample = sample(false, false);
+    let zones = written(&*sample.device);
+    let zone = zones[zones.len() / 2];
+    let device = copy(&*sample.device, ZONES, |number, bytes| {
+        if sample.meta.contains(&number) || number == zone {
+            smash(bytes);
+        }
+    });
+    let refused = Store::rebuild(device.clone(), &format(false), false).err();
+    let Some(StoreError::Missing(losses)) = refused else { panic!("{refused:?}") };
+    assert_eq!(losses.iter().map(|loss| loss.zone).collect::<Vec<_>>(), [zone]);
+    assert_eq!(rebuild(&sample, &device, false, true).missing, losses);
 }
 
 /// Flips a byte of a page, and makes its checksum right again if it has one and that is wanted.

@@ -77,7 +77,7 @@ fn failure(uri: &str, error: StoreError) -> Failure {
 }
 
 fn text(args: &RebuildArgs, rebuilt: &Rebuilt) -> String {
-    let Rebuilt { superblock, zones, chunks, pages, trims, missing, .. } = rebuilt;
+    let Rebuilt { superblock, zones, chunks, pages, trims, missing, torn, .. } = rebuilt;
     let done = if args.dry_run { "can be rebuilt" } else { "rebuilt" };
     let options = match superblock {
         true => "a superblock told the options",
@@ -88,6 +88,11 @@ fn text(args: &RebuildArgs, rebuilt: &Rebuilt) -> String {
         args.uri
     );
     missing.iter().for_each(|loss| text += &format!("{loss}; older copies of them may be back\n"));
+    for zone in torn {
+        text += &format!(
+            "zone {zone} has a header that can't be read; nothing that is known to have been synced lay there\n"
+        );
+    }
     text += &match trims {
         0 => "no notes of trims were left: pages that were trimmed may be back\n".to_string(),
         _ => format!(

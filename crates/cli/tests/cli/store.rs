@@ -443,6 +443,23 @@ fn a_rebuild_that_cannot_know_says_what_it_needs() {
 }
 
 #[test]
+fn a_rebuild_names_a_zone_that_a_crash_tore_and_calls_nothing_missing() {
+    let scratch = used();
+    smash_metadata(&scratch, 2);
+    let zones = all(&scratch);
+    let is_between = |zone: &usize| zones[*zone].0.is_empty() && !zones[*zone + 1].0.is_empty();
+    let zone = (0..23).rfind(is_between).unwrap();
+    std::fs::write(scratch.path("d/seq").join(zone.to_string()), [7; 4096]).unwrap();
+    let said = scratch.quiet("store rebuild file:d");
+    assert!(
+        said.contains(&format!("zone {zone} has a header that can't be read; nothing ")),
+        "{said}"
+    );
+    assert!(!said.contains("older copies"), "{said}");
+    assert!(scratch.quiet("store check file:d").contains(": sound: "));
+}
+
+#[test]
 fn over_parity_a_lost_zone_and_a_rotten_page_are_read_and_repaired() {
     let scratch = Scratch::new();
     scratch.quiet("store format file:d --size 16MiB --zone 256KiB --parity 3 --quiet");

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_zone::{AlignedBuf, ZoneState};
 
+use super::gaps::Gap;
 use super::log::first_missing;
 use super::run::Recovery;
 use super::zone_epoch::{LateChunk, ZoneEpoch};
@@ -32,6 +33,7 @@ impl Recovery<'_> {
             self.check_missing(&chunks, known)?;
             self.find_missing_chunks(&chunks, known);
         }
+        self.sort_gaps(&chunks, known);
         let damaged = self.salvage.as_ref().map(|s| s.damaged.clone()).unwrap_or_default();
         let unsure = |c: &&mut LateChunk| c.head.seq > known || damaged.contains(&c.epoch);
         for chunk in chunks.iter_mut().filter(unsure) {
@@ -178,7 +180,7 @@ impl Recovery<'_> {
             self.scan_chunks(index, written, chunks)?;
             let behind = self.chunk_behind(&self.epochs[index], written)?;
             match behind {
-                Some((page, head)) if self.pass_over(index, page, &head) => {}
+                Some((page, head)) if self.pass_over(index, page, &head, chunks) => {}
                 _ => {
                     self.epochs[index].behind = behind.map(|(_, head)| head.seq);
                     break;
@@ -260,7 +262,13 @@ impl Recovery<'_> {
 
     /// Goes on behind damaged headers of a zone that is to be salvaged. In their place are chunks that
     /// reach up to the next one: as many as take its pages of the device, and one at least.
-    fn pass_over(&mut self, index: usize, page: u32, next: &ChunkHead) -> bool {
+    fn pass_over(
+        &mut self,
+        index: usize,
+        page: u32,
+        next: &ChunkHead,
+        chunks: &[LateChunk],
+    ) -> bool {
         let (epoch, Some(salvage)) = (&mut self.epochs[index], &mut self.salvage) else {
             return false;
         };
@@ -274,7 +282,11 @@ impl Recovery<'_> {
         }
         let unknown = next.first - epoch.used;
         let what = format!("has a damaged header in page {}, of {unknown} pages", epoch.pages);
-        self.missing.push(Loss::new(epoch.device_zone, what));
+        let last = chunks.last().filter(|chunk| chunk.epoch == index).map(|chunk| chunk.head.seq);
+        let unneeded = salvage.unneeded.get(&epoch.device_zone).copied();
+        let after = last.or(unneeded).unwrap_or(0);
+        let loss = Loss::new(epoch.device_zone, what);
+        salvage.gaps.push(Gap { loss, after });
         let headers = (page - epoch.pages - unknown).max(1);
         let first = epoch.used;
         let starts = epoch.pages..epoch.pages + headers;

@@ -193,7 +193,7 @@ fn needed(layout: &Layout, table: &Table, parts: &[u32], records: &[&MetaRecord]
 }
 
 /// The last complete table, and the places of its parts.
-fn last_table(
+pub(super) fn last_table(
     device: &dyn Device,
     layout: &Layout,
     records: &[&MetaRecord],

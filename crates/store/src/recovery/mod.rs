@@ -5,6 +5,7 @@
 //! since. Of each page the newest copy counts. docs/recovery.md argues why that is enough.
 
 mod anew;
+mod gaps;
 mod groups;
 mod late;
 mod log;

@@ -4,22 +4,25 @@
 //! and of each page the newest copy counts. What stands in no header is lost: classes of zones, states
 //! that a scheme keeps, and trims, except those whose notes can still be read.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use frostline_placement::Hotness;
 use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 
-use super::log::{Table, durable_chunks, find_superblock};
+use super::gaps::Gap;
+use super::log::{Table, durable_chunks, find_superblock, last_table};
 use super::run::{Recovery, Salvage};
 use super::zone_epoch::ZoneEpoch;
 use crate::error::of_zone;
-use crate::format::{BESIDE_ROWS, Group, LeafAt, Note, PAGE, TRIMMED, TableHead, WHOLE_PAGES};
+use crate::format::{
+    BESIDE_ROWS, Group, LeafAt, Note, OPENED, PAGE, TRIMMED, TableHead, WHOLE_PAGES,
+};
 use crate::head::{BODY, ChunkHead, Head, HeadKind};
 use crate::inner::Inner;
 use crate::layout::Layout;
 use crate::meta::MetaLog;
-use crate::meta_scan::scan;
+use crate::meta_scan::{MetaZoneScan, scan};
 use crate::records::Sizes;
 use crate::state::State;
 use crate::volume;
@@ -43,6 +46,9 @@ pub struct Rebuilt {
     pub trims: u64,
     /// Pages that are known to be missing. Older copies of them may be back.
     pub missing: Vec<Loss>,
+    /// Zones with headers that can't be read, where nothing lay that is known to have been synced: those of
+    /// chunks that a crash tore.
+    pub torn: Vec<u32>,
 }
 
 /// The content of a zone, by the first head that can be read.
@@ -67,13 +73,24 @@ struct FirstHeader {
     hotness: Option<bool>,
     /// Time of the last write in its chunk.
     time: u64,
+    /// All chunks up to this number were durable.
+    durable: u64,
 }
 
 /// The metadata that is left.
+#[derive(Default)]
 struct OldLog {
     trims: Vec<Note>,
     /// All chunks up to this number were durable, as notes tell.
     durable: u64,
+    /// Those up to this number are covered by the last whole table. Recovery may have found some of them torn
+    /// before it wrote the table.
+    covered: u64,
+    /// Zones of the device, and up to which number chunks in them are not needed: those that a note opens, and those
+    /// of which the table has no page.
+    unneeded: BTreeMap<u32, u64>,
+    /// The last zone of the device that notes or the table name.
+    last_zone: Option<u32>,
     /// The largest number of a record.
     last_seq: u64,
     /// Places in the ring whose zones are empty, and those of the others.
@@ -81,18 +98,22 @@ struct OldLog {
     others: Vec<usize>,
 }
 
-/// Rebuilds a store. Data zones stay as they are.
+/// Rebuilds a store. Data zones stay as they are. Returns as well the pages of which a later copy was found that
+/// does not count, see [`Inner::write_anew`].
 pub fn rebuild(
     device: Arc<dyn Device>,
     format: &Format,
     accept_loss: bool,
-) -> Result<Rebuilt, StoreError> {
+) -> Result<(Rebuilt, Vec<u32>), StoreError> {
     let infos = device.report(0, device.geometry().zones)?;
     let content = |(zone, info)| content(&*device, zone, info);
     let contents: Vec<Content> = (0u32..).zip(&infos).map(content).collect::<Result<_, _>>()?;
     let (store, layout, superblock) = layout(&*device, format, &contents)?;
     let layout = Arc::new(layout);
     let old = OldLog::read(&*device, &layout, store)?;
+    if !superblock {
+        check_others(&layout, &contents, store, old.last_zone)?;
+    }
     let state = State::new(volume::build(&layout)?, layout.clone(), store);
     let seq = old.last_seq.saturating_add(2);
     let meta =
@@ -100,9 +121,13 @@ pub fn rebuild(
     let inner = Inner::new(device, state, meta, &Open::default());
 
     let trims = old.trims.len() as u64;
+    // The last word of a store that was closed is in a chunk without records, which is no late one.
+    let told = chunks_of(&contents, store).map(|(_, first)| first.durable).max();
+    let known = told.unwrap_or(0).max(old.covered);
     let mut recovery = Recovery::new(&inner, no_table(&layout), old.trims, old.durable)?;
-    recovery.salvage = Some(Salvage::default());
-    recovery.epochs = epochs(&layout, &contents, store, &mut recovery.missing);
+    let mut salvage = Salvage { known, unneeded: old.unneeded, ..Salvage::default() };
+    recovery.epochs = epochs(&layout, &contents, store, &mut recovery.missing, &mut salvage);
+    recovery.salvage = Some(salvage);
     let openings = recovery.epochs.iter().map(|epoch| epoch.opening);
     recovery.head.next_opening = openings.max().unwrap_or_default().saturating_add(1);
     let zones = recovery.epochs.len() as u64;
@@ -118,9 +143,11 @@ pub fn rebuild(
     if !missing.is_empty() && !accept_loss {
         return Err(StoreError::Missing(missing));
     }
+    let torn = recovery.salvage.take().into_iter().flat_map(|salvage| salvage.torn).collect();
     let chunks = recovery.found.headers;
+    let dropped = std::mem::take(&mut recovery.dropped);
     let pages = write_metadata(recovery, &old.others)?;
-    Ok(Rebuilt { store, superblock, zones, chunks, pages, trims, missing })
+    Ok((Rebuilt { store, superblock, zones, chunks, pages, trims, missing, torn }, dropped))
 }
 
 /// Writes a checkpoint of the rebuilt state; returns the number of valid pages.
@@ -197,12 +224,7 @@ fn layout(
     }
     let most = stores.into_iter().max_by_key(|&(_, zones)| zones);
     let (store, _) = most.ok_or(StoreError::NotAStore)?;
-    let headers = || {
-        contents.iter().filter_map(|content| match content {
-            Content::Chunks(first) if first.store == store => Some(first),
-            _ => None,
-        })
-    };
+    let headers = || chunks_of(contents, store).map(|(_, first)| first);
     let hotness = headers().find_map(|first| first.hotness).unwrap_or(format.hotness);
     let unit = headers().next().and_then(|first| first.sizes.unit());
     let mut layout = Layout::divide(device, &Format { hotness, unit, ..format.clone() })?;
@@ -210,7 +232,6 @@ fn layout(
     let other = |zone: &u32| !ring.contains(zone) && !device.geometry().conventional.contains(zone);
     layout.data = (0..device.geometry().zones).filter(other).collect();
     layout.meta = ring;
-    check_others(&layout, contents)?;
     Ok((store, layout, false))
 }
 
@@ -240,28 +261,49 @@ fn ring(layout: &Layout, contents: &[Content]) -> Result<Vec<u32>, StoreError> {
     Ok(usable)
 }
 
-/// Refuses a device whose later zones may be another's: the log of a database, say.
-fn check_others(layout: &Layout, contents: &[Content]) -> Result<(), StoreError> {
-    let unknown = |zone: &&u32| matches!(contents[**zone as usize], Content::Unknown);
-    match layout.data.iter().find(unknown) {
+/// The zones with chunks of a store.
+fn chunks_of(contents: &[Content], store: u64) -> impl Iterator<Item = (u32, &FirstHeader)> {
+    (0u32..).zip(contents).filter_map(move |(zone, content)| match content {
+        Content::Chunks(first) if first.store == store => Some((zone, first)),
+        _ => None,
+    })
+}
+
+/// Refuses a device whose later zones may be another's: the log of a database, say. All zones up to the last
+/// one with chunks of the store, or to one that its metadata `named`, are the store's.
+fn check_others(
+    layout: &Layout,
+    contents: &[Content],
+    store: u64,
+    named: Option<u32>,
+) -> Result<(), StoreError> {
+    let last = chunks_of(contents, store).map(|(zone, _)| zone).max().max(named);
+    let is_other = |content: &Content| match content {
+        Content::Unknown => true,
+        Content::Chunks(first) => first.store != store,
+        _ => false,
+    };
+    let other = |zone: &&u32| Some(**zone) > last && is_other(&contents[**zone as usize]);
+    match layout.data.iter().find(other) {
         None => Ok(()),
         Some(zone) => {
             let why = format!(
-                "zone {zone} holds something else than pages; if it is not of the store, the store \
-                 has {zone} zones at most"
+                "zone {zone} holds something else than pages of the store, and lies behind them all; if it is \
+                 not of the store, the store has {zone} zones at most"
             );
             Err(StoreError::Options { what: "zones", why })
         }
     }
 }
 
-/// The zones that hold chunks of the store. Zones with other content are noted as
-/// missing.
+/// The zones that hold chunks of the store. Zones that are offline are noted as missing, those with other
+/// content as gaps.
 fn epochs(
     layout: &Layout,
     contents: &[Content],
     store: u64,
     missing: &mut Vec<Loss>,
+    salvage: &mut Salvage,
 ) -> Vec<ZoneEpoch> {
     let mut epochs = Vec::new();
     for (zone, number) in layout.data.iter().copied().zip(1..) {
@@ -270,7 +312,11 @@ fn epochs(
                 epochs.push(ZoneEpoch::opened(zone, number, first.opening, 0, first.time as u32));
             }
             Content::Offline => missing.push(Loss::new(zone, "is offline")),
-            Content::Unknown => missing.push(Loss::new(zone, "has no header that can be read")),
+            Content::Unknown => {
+                let what = "has no header that can be read, and may have held what was synced";
+                let after = salvage.unneeded.get(&zone).copied().unwrap_or(0);
+                salvage.gaps.push(Gap { loss: Loss::new(zone, what), after });
+            }
             _ => {}
         }
     }
@@ -302,23 +348,45 @@ impl FirstHeader {
             false => hotness.filter(any).map(|_| true),
         };
         let time = records.iter().map(|record| record.time).max().unwrap_or_default();
-        FirstHeader { store, opening: head.opening, sizes, hotness, time }
+        FirstHeader { store, opening: head.opening, sizes, hotness, time, durable: head.durable }
     }
 }
 
 impl OldLog {
     /// Reads the intact records of the metadata log.
     fn read(device: &dyn Device, layout: &Layout, store: u64) -> Result<OldLog, StoreError> {
-        let (trims, empty) = (Vec::new(), VecDeque::new());
-        let mut log = OldLog { trims, durable: 0, last_seq: 0, empty, others: Vec::new() };
+        let mut log = OldLog::default();
+        let mut found = Vec::new();
         for (place, &zone) in layout.meta.iter().enumerate() {
             match device.zone(zone)?.state {
                 ZoneState::Empty => log.empty.push_back(place),
                 ZoneState::Offline => {}
-                _ => log.read_zone(device, layout, store, place)?,
+                _ => found.extend(log.read_zone(device, layout, store, place)?),
             }
         }
+        found.sort_by_key(|zone: &MetaZoneScan| zone.records.first().map(|first| first.head.seq));
+        let records: Vec<_> = found.iter().flat_map(|zone| &zone.records).collect();
+        if let Ok((table, _)) = last_table(device, layout, &records) {
+            log.take_table(layout, &table);
+        }
         Ok(log)
+    }
+
+    /// Takes what a table tells of zones. It may be an old one, and what it says held then.
+    fn take_table(&mut self, layout: &Layout, table: &Table) {
+        let last = table.head.next_seq.saturating_sub(1);
+        self.covered = last;
+        let full: BTreeSet<u32> = table.zones.iter().map(|row| row.device_zone).collect();
+        self.last_zone = self.last_zone.max(full.last().copied());
+        layout.data.iter().filter(|zone| !full.contains(zone)).for_each(|&zone| {
+            self.not_needed(zone, last);
+        });
+    }
+
+    /// No chunk up to number `last` is needed in a zone.
+    fn not_needed(&mut self, zone: u32, last: u64) {
+        let known = self.unneeded.entry(zone).or_default();
+        *known = last.max(*known);
     }
 
     fn read_zone(
@@ -327,18 +395,30 @@ impl OldLog {
         layout: &Layout,
         store: u64,
         place: usize,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<MetaZoneScan>, StoreError> {
         self.others.push(place);
         let found = match scan(device, layout, store, place) {
             // Trims in a zone that can't be read are lost.
-            Err(StoreError::Device(error)) if error.is_of_zone() => return Ok(()),
+            Err(StoreError::Device(error)) if error.is_of_zone() => return Ok(None),
             found => found?,
         };
         self.last_seq = self.last_seq.max(found.last_seq);
         let durable = found.records.iter().filter_map(durable_chunks).max();
         self.durable = self.durable.max(durable.unwrap_or(0));
-        let notes = found.records.iter().flat_map(|record| record.notes());
-        self.trims.extend(notes.filter(|note| note.tag == TRIMMED));
-        Ok(())
+        for record in &found.records {
+            // The note of an opening is written before the zone's first chunk.
+            let durable = durable_chunks(record).unwrap_or(0);
+            for note in record.notes() {
+                match note.tag {
+                    TRIMMED => self.trims.push(note),
+                    OPENED => {
+                        self.last_zone = self.last_zone.max(Some(note.device_zone));
+                        self.not_needed(note.device_zone, durable);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(Some(found))
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_zone::ZoneInfo;
 
+use super::gaps::Gap;
 use super::log::Table;
 use super::zone_epoch::ZoneEpoch;
 use crate::chunk_place::ChunkPlace;
@@ -70,6 +71,15 @@ pub(super) struct Salvage {
     pub(super) damaged: BTreeSet<usize>,
     /// The largest LBA, if it lies beyond the store.
     pub(super) beyond: Option<u32>,
+    /// Chunks up to this number, of which no late chunk and no note may tell, were durable, or recovery found what
+    /// a crash left of them.
+    pub(super) known: u64,
+    /// Zones of the device, and up to which number chunks in them are not needed.
+    pub(super) unneeded: BTreeMap<u32, u64>,
+    /// Places whose headers can't be read.
+    pub(super) gaps: Vec<Gap>,
+    /// Zones of those that held nothing that is known to have been durable.
+    pub(super) torn: BTreeSet<u32>,
 }
 
 impl<'a> Recovery<'a> {
