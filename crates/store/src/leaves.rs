@@ -55,7 +55,7 @@ impl Leaves {
         kind * self.first_delta + leaf * self.pages() + page
     }
 
-    /// What a leaf tells, in words: lost if the leaf is.
+    /// A sentence that names the pages whose places a leaf has.
     pub fn tells(self, leaf: u32) -> String {
         let (first, others) = (self.pages_of(leaf).start, self.pages() - 1);
         format!("it tells where LBA {first} and the next {others} are")

@@ -124,8 +124,8 @@ impl Store {
     }
 
     /// Makes the metadata of a store anew from the headers of its chunks, whatever superblocks,
-    /// tables and leaves are lost or damaged. Data zones are written only after a crash that left copies which do not count. Where no superblock is
-    /// left, `format` must have the options that the store was formatted with; the other way round
+    /// tables and leaves are lost or damaged. Data zones stay as they are, unless a crash left copies of pages
+    /// that do not count: such pages are written once more. Where no superblock is left, `format` must have the options that the store was formatted with; the other way round
     /// only its `schemes` are looked at. Memory is about 80 bytes for each page that is written, valid or
     /// not.
     ///
@@ -143,7 +143,7 @@ impl Store {
     ) -> Result<Rebuilt, StoreError> {
         let (rebuilt, dropped) = recovery::rebuild(device.clone(), format, accept_loss)?;
         if !dropped.is_empty() {
-            // What told that later copies do not count is gone once the store is written.
+            // The next write to the store may destroy the evidence that these copies do not count.
             let (cleaning, schemes) = (Cleaning::Inline, format.schemes);
             let open = Open { cleaning, schemes, accept_loss, ..Open::DEFAULT };
             let store = Store::open(device, open)?;

@@ -17,7 +17,7 @@ use frostline_zone::{Device, DeviceError, Fault, Faulty, Overlay, Shape, Tail, i
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-/// What a power cut leaves of what was not durable.
+/// The ways in which a power cut leaves bytes that were not durable.
 const TAILS: [Tail; 4] = [Tail::Whole, Tail::Torn, Tail::Garbage, Tail::Holes];
 
 /// The versions of a page since the last sync; the first is what is durable.
@@ -534,7 +534,7 @@ fn damage_metadata(device: &Faulty, tables: bool, superblocks: bool) -> BTreeSet
     opened
 }
 
-/// What became of stores that lost their map.
+/// Counts of rebuilds of stores that lost their map.
 #[derive(Default)]
 struct Rebuilds {
     tails: u64,

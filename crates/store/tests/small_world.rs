@@ -9,7 +9,7 @@
 //! In a store in units a page that is written three times has a delta and a tail.
 //!
 //! Histories have three steps, also where the power is cut again during recovery, and one step where it is cut twice;
-//! where the first step cleans in units they have one less. `FROSTLINE_SMALL_WORLD=n` tries all with n steps.
+//! in units, from a store that was used before, they have one step less. `FROSTLINE_SMALL_WORLD=n` tries all with n steps.
 
 #[path = "../../zone/tests/worlds/mod.rs"]
 mod worlds;
@@ -32,7 +32,7 @@ const OPEN: Open =
 /// Pages that histories use.
 const USED: u32 = 3;
 
-/// What was done before a history, and how long histories are from there.
+/// A store before its histories, and how long these are.
 struct Past {
     /// The unit of the store.
     unit: Option<u32>,

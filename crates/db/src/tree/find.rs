@@ -17,7 +17,7 @@ struct Way<'t> {
     pages: u32,
 }
 
-/// What a way down to a leaf led to.
+/// The end of a way down to a leaf.
 pub(super) enum Leaf<'t, T> {
     /// The leaf.
     InMemory(OptimisticGuard<'t>),

@@ -2,18 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::run::Recovery;
+use super::run::{Gap, Recovery};
 use super::zone_epoch::LateChunk;
-use crate::Loss;
 use crate::format::Witness;
-
-/// Pages of a zone whose headers can't be read.
-pub(super) struct Gap {
-    /// What is missing if they held a chunk that was durable.
-    pub(super) loss: Loss,
-    /// Chunks that lay there and are needed have numbers above this one.
-    pub(super) after: u64,
-}
 
 impl Recovery<'_> {
     /// Tells gaps that a crash tore from those that may have held a chunk up to number `known`, all of which were

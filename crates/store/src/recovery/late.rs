@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_zone::{AlignedBuf, ZoneState};
 
-use super::gaps::Gap;
 use super::log::first_missing;
-use super::run::Recovery;
+use super::run::{Gap, Recovery};
 use super::zone_epoch::{LateChunk, ZoneEpoch};
 use crate::chunk_place::ChunkPlace;
 use crate::error::of_zone;

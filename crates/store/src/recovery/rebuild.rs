@@ -10,9 +10,8 @@ use std::sync::Arc;
 use frostline_placement::Hotness;
 use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 
-use super::gaps::Gap;
 use super::log::{Table, durable_chunks, find_superblock, last_table};
-use super::run::{Recovery, Salvage};
+use super::run::{Gap, Recovery, Salvage};
 use super::zone_epoch::ZoneEpoch;
 use crate::error::of_zone;
 use crate::format::{

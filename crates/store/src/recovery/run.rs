@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_zone::ZoneInfo;
 
-use super::gaps::Gap;
 use super::log::Table;
 use super::zone_epoch::ZoneEpoch;
 use crate::chunk_place::ChunkPlace;
@@ -80,6 +79,14 @@ pub(super) struct Salvage {
     pub(super) gaps: Vec<Gap>,
     /// Zones of those that held nothing that is known to have been durable.
     pub(super) torn: BTreeSet<u32>,
+}
+
+/// Pages of a zone whose headers can't be read.
+pub(super) struct Gap {
+    /// The loss, if a chunk that was durable lay there.
+    pub(super) loss: Loss,
+    /// Chunks that lay there and are needed have numbers above this one.
+    pub(super) after: u64,
 }
 
 impl<'a> Recovery<'a> {

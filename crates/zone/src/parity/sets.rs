@@ -90,7 +90,7 @@ impl Sets {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the zones below tell of a set.
+    /// Finds a set by the zones below.
     pub fn find(&self, set: u32) -> Result<Found, DeviceError> {
         let zones = self.below.report(self.zone(set, 0), self.rows.data as u32 + 1)?;
         let mut found = Found::of(zones, self.rows);
