@@ -68,9 +68,10 @@ impl Output {
 
 /// An error without the temporary path, which says nothing to a reader.
 fn without_path(error: io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(|with_path| with_path.source());
-    let code = inner.and_then(|inner| inner.downcast_ref::<io::Error>()?.raw_os_error());
-    code.map_or(error, io::Error::from_raw_os_error)
+    match error.to_string().split_once(" at path ") {
+        Some((cause, _)) => io::Error::new(error.kind(), cause),
+        None => error,
+    }
 }
 
 /// The error of an output that could not be written.
