@@ -51,8 +51,8 @@ pub enum Replacement {
 /// Options for opening a database.
 #[derive(Clone)]
 pub struct Options {
-    /// Bytes of memory for pages; in a store in units a quarter is for changes, and a quarter for records, of
-    /// pages that are not in memory.
+    /// Bytes of memory for pages; in a store in units a quarter is for changes, and up to seven sixteenths for records,
+    /// of pages that are not in memory.
     pub buffer_bytes: usize,
     /// The replacement policy of the buffer.
     pub replacement: Replacement,

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use frostline_store::{ChangedWords, RecordKind};
 use parking_lot::MutexGuard;
 
+use super::balance::Balance;
 use super::frame::{CHANGE, CLEAN, NO_PAGE};
+use super::free_frames::FreeFrames;
 use super::{ABSENT, ExclusiveGuard, FRAME, Pool};
 use crate::DbError;
 use crate::node::{
@@ -19,11 +21,14 @@ use crate::node::{
 use crate::options::Replacement;
 use crate::space::Outgoing;
 
+/// Parts of a turn of the replacement's clock, as a power of two.
+const TURN_BITS: u32 = 32;
+
 /// Pages that are written at once.
 pub const BATCH: usize = 64;
 
 /// Pages that write-aware replacement compares for each one it gives up.
-const SAMPLE: usize = 16;
+const SAMPLE: u32 = 16;
 
 /// The longest wait for a frame before a thread checks again whether the evictor has failed.
 const WAIT: Duration = Duration::from_millis(100);
@@ -33,14 +38,19 @@ const WAIT: Duration = Duration::from_millis(100);
 const NAP: Duration = Duration::from_millis(1);
 
 /// The state of the writer of pages.
-#[derive(Default)]
 pub struct Evictor {
-    hand: usize,
+    hand: u32,
     batch: Vec<u32>,
     copies: Vec<[u8; PAGE_BYTES]>,
+    pub(super) balance: Balance,
 }
 
 impl Evictor {
+    /// The writer of a new pool.
+    pub fn new(balance: Balance) -> Self {
+        Evictor { hand: 0, batch: Vec::new(), copies: Vec::new(), balance }
+    }
+
     /// Frees frames until enough are free, and changes and records of their pages take no more memory than they may.
     pub fn keep_free(&mut self, pool: &Pool) -> Result<(), DbError> {
         let wanted = 2 * pool.low_water();
@@ -50,10 +60,12 @@ impl Evictor {
             if missing == 0 {
                 return Ok(());
             }
+            self.clear_out(pool);
             self.gather(pool, missing);
             self.write_batch(pool, true)?;
             pool.write_excess()?;
             pool.drop_records();
+            self.balance(pool);
         }
         Ok(())
     }
@@ -75,11 +87,22 @@ impl Evictor {
         Ok(pool.counters.checkpointed.load(Relaxed) - before)
     }
 
+    /// Lets pages leave that are in frames which are not in use any more.
+    fn clear_out(&mut self, pool: &Pool) {
+        if !pool.lock_free().are_others_idle() {
+            for frame in pool.frames_in_use()..pool.frames.len() as u32 {
+                if pool.frames[frame as usize].page() != NO_PAGE && self.batch.len() < BATCH {
+                    self.let_leave(pool, frame);
+                }
+            }
+        }
+    }
+
     /// Frees the frames of clean pages that are due to leave, and gathers changed ones, `missing`
     /// in all.
     fn gather(&mut self, pool: &Pool, missing: usize) {
         let mut found = 0;
-        for _ in 0..4 * pool.frames.len() {
+        for _ in 0..4 * pool.frames_in_use() {
             if found == missing || self.batch.len() == BATCH {
                 return;
             }
@@ -87,19 +110,25 @@ impl Evictor {
                 Replacement::Clock => self.next_unused(pool),
                 Replacement::Watt => self.least_worth(pool),
             };
-            let Some(frame) = frame else { continue };
-            if !pool.frames[frame as usize].is_dirty() {
-                found += usize::from(pool.give_up(frame));
-            } else if !self.batch.contains(&frame) {
-                self.batch.push(frame);
-                found += 1;
-            }
+            found += frame.map_or(0, |frame| usize::from(self.let_leave(pool, frame)));
         }
     }
 
+    /// Frees a frame if its page is clean, and gathers it otherwise. False if it is latched, or gathered already.
+    fn let_leave(&mut self, pool: &Pool, frame: u32) -> bool {
+        if !pool.frames[frame as usize].is_dirty() {
+            return pool.give_up(frame);
+        }
+        let is_new = !self.batch.contains(&frame);
+        if is_new {
+            self.batch.push(frame);
+        }
+        is_new
+    }
+
     fn advance(&mut self, pool: &Pool) -> u32 {
-        self.hand = (self.hand + 1) % pool.frames.len();
-        self.hand as u32
+        self.hand = (self.hand + 1) % pool.frames_in_use();
+        self.hand
     }
 
     /// The frame under the hand, if it was not used since the hand passed.
@@ -114,9 +143,10 @@ impl Evictor {
     fn least_worth(&mut self, pool: &Pool) -> Option<u32> {
         let now = pool.clocks.turn.load(Relaxed);
         // A stride that meets every frame, and takes samples that do not lie together.
-        let stride = pool.frames.len() / SAMPLE + 1;
-        let start = self.advance(pool) as usize;
-        let sample = (0..SAMPLE).map(|n| ((start + n * stride) % pool.frames.len()) as u32);
+        let frames = pool.frames_in_use();
+        let stride = frames / SAMPLE + 1;
+        let start = self.advance(pool);
+        let sample = (0..SAMPLE).map(|n| (start + n * stride) % frames);
         let candidates = sample.filter(|&frame| {
             pool.frames[frame as usize].page() != NO_PAGE && !self.batch.contains(&frame)
         });
@@ -167,7 +197,8 @@ impl Pool {
             return 1.0;
         }
         let written = Node::of(&self.memory[frame as usize]).written();
-        let (age, pages) = (self.clock().saturating_sub(written) as f32, self.frames.len() as f32);
+        let (age, pages) =
+            (self.clock().saturating_sub(written) as f32, self.frames_in_use() as f32);
         1.0 + CHANGE * pages / (pages + age)
     }
 
@@ -270,6 +301,7 @@ impl Pool {
     pub(super) fn leave(&self, held: ExclusiveGuard<'_>) {
         let frame = held.frame();
         self.records.take_values(held.page(), held.node());
+        self.savings.leaves(held.page());
         if let Ok(entry) = self.entry(held.page()) {
             debug_assert_eq!(entry.load(Relaxed), frame + FRAME, "the table knows where it is");
             entry.store(ABSENT, Release);
@@ -282,10 +314,9 @@ impl Pool {
 
     /// Advances the replacement's clock as frames are freed: 64 turns for as many as there are.
     fn go_on(&self) {
-        let given =
-            self.counters.evicted_clean.load(Relaxed) + self.counters.evicted_dirty.load(Relaxed);
-        let turn = given / (self.frames.len() as u64 / 64).max(1) + 1;
-        self.clocks.turn.store(turn as u32, Relaxed);
+        let part = (64 << TURN_BITS) / u64::from(self.frames_in_use());
+        let parts = self.clocks.parts.fetch_add(part, Relaxed) + part;
+        self.clocks.turn.store((parts >> TURN_BITS) as u32 + 1, Relaxed);
     }
 
     /// Waits until there are fewer free frames than there should be, or the time is over.
@@ -326,10 +357,10 @@ impl Pool {
                 None => WAIT,
             };
             let mut free = self.lock_free();
-            if free.is_empty() {
+            if free.len() == 0 {
                 self.freed.wait_for(&mut free, wait);
             }
-            if let Some(frame) = free.pop() {
+            if let Some(frame) = free.take() {
                 break frame;
             }
         };
@@ -337,7 +368,7 @@ impl Pool {
         Ok(frame)
     }
 
-    pub(super) fn lock_free(&self) -> MutexGuard<'_, Vec<u32>> {
+    pub(super) fn lock_free(&self) -> MutexGuard<'_, FreeFrames> {
         self.free.lock()
     }
 }

@@ -5,6 +5,8 @@
 //! take a twentieth of the memory. What changes here is written to its page when that is in memory: as something else
 //! needs it, as the log has to be cut, or as the memory is needed here.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use lru::LruCache;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -26,7 +28,7 @@ const NEEDED: usize = 2;
 /// Records by their pages. Values are here while the page is not in memory; keys may be before.
 pub struct KeptRecords {
     parts: Box<[Mutex<Part>]>,
-    most_bytes: usize,
+    most_bytes: AtomicUsize,
 }
 
 struct Part {
@@ -67,12 +69,22 @@ impl KeptRecords {
     /// None, and room for so many bytes.
     pub fn new(most_bytes: usize) -> Self {
         let part = || Mutex::new(Part { by_page: LruCache::unbounded(), bytes: 0 });
-        KeptRecords { parts: (0..PARTS).map(|_| part()).collect(), most_bytes }
+        KeptRecords { parts: (0..PARTS).map(|_| part()).collect(), most_bytes: most_bytes.into() }
     }
 
     /// Bytes of memory that records take at most.
     pub fn most_bytes(&self) -> usize {
-        self.most_bytes
+        self.most_bytes.load(Relaxed)
+    }
+
+    /// Gives records so many bytes; [`Self::drop_excess`] takes them away.
+    pub fn set_most_bytes(&self, bytes: usize) {
+        self.most_bytes.store(bytes, Relaxed);
+    }
+
+    /// Bytes of memory that records take.
+    pub fn bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.lock().bytes).sum()
     }
 
     fn part(&self, page: u32) -> MutexGuard<'_, Part> {
@@ -131,7 +143,7 @@ impl KeptRecords {
 
     /// Notes that a page had to be read for a record.
     pub fn note(&self, page: u32, key: &[u8]) {
-        if self.most_bytes == 0 {
+        if self.most_bytes() == 0 {
             return;
         }
         let mut part = self.part(page);
@@ -171,7 +183,7 @@ impl KeptRecords {
     /// Drops records that were not used of late, until the others take no more memory than they may. Returns
     /// pages that have to come into memory first, as they lack changes of such records.
     pub fn drop_excess(&self) -> Vec<u32> {
-        let most = self.most_bytes / PARTS;
+        let most = self.most_bytes() / PARTS;
         let mut needed = Vec::new();
         for part in &self.parts {
             let (mut part, first) = (part.lock(), needed.len());

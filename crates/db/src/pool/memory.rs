@@ -1,7 +1,7 @@
 //! Zeroed memory from the system.
 #![allow(unsafe_code)]
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use bytemuck::Zeroable;
 
@@ -33,6 +33,26 @@ impl<T: Zeroable> Zeroed<T> {
         #[cfg(target_os = "linux")]
         let _ = mapping.advise_range(memmap2::Advice::HugePage, offset, bytes - HUGE);
         Some(Zeroed { mapping, offset, len, items: std::marker::PhantomData })
+    }
+
+    /// Gives the memory of items back to the system, but for parts of pages of memory that other items have: each byte
+    /// of them is zero then, or as it was. They take memory again as they are touched.
+    pub fn release(&self, items: Range<usize>) {
+        assert!(items.start <= items.end && items.end <= self.len);
+        #[cfg(all(target_os = "linux", not(miri)))]
+        {
+            let page = rustix::param::page_size();
+            let begin = (self.offset + items.start * size_of::<T>()).next_multiple_of(page);
+            let end = (self.offset + items.end * size_of::<T>()) / page * page;
+            // SAFETY: the range lies in the mapping, and in no page of memory with bytes of other items. Whoever has
+            // a reference to these may find zeroes from one load to the next, as after stores of other
+            // threads: `T` may be zero, and is changed through such references only. A refusal leaves
+            // what there is.
+            let _ = unsafe {
+                let advice = memmap2::UncheckedAdvice::DontNeed;
+                self.mapping.unchecked_advise_range(advice, begin, end.saturating_sub(begin))
+            };
+        }
     }
 
     /// The same from the allocator: Miri knows no mappings.
@@ -80,5 +100,28 @@ mod tests {
         assert_eq!(numbers.iter().map(|number| number.load(Relaxed)).sum::<u32>(), 9);
         assert_eq!(Zeroed::<AtomicU32>::new(0).unwrap().len(), 0);
         assert!(Zeroed::<PageBytes>::new(usize::MAX).is_none());
+    }
+
+    #[test]
+    fn what_is_released_leaves_its_neighbours_as_they_are() {
+        let pages = Zeroed::<PageBytes>::new(9).unwrap();
+        let ends = |page: &PageBytes, bytes: &[u8; 3]| {
+            [0, 4093].map(|at| page.compare(at, 3, bytes) == std::cmp::Ordering::Equal)
+        };
+        let write = |page: &PageBytes| [0, 4093].iter().for_each(|&at| page.write(at, b"end"));
+        pages.iter().for_each(write);
+        pages.release(3..6);
+        for (at, page) in pages.iter().enumerate() {
+            match at {
+                4 if cfg!(all(target_os = "linux", not(miri))) => {
+                    assert!(ends(page, &[0; 3]).contains(&true));
+                }
+                3..6 => {}
+                _ => assert_eq!(ends(page, b"end"), [true, true], "page {at}"),
+            }
+        }
+        pages.iter().for_each(write);
+        assert!(pages.iter().all(|page| ends(page, b"end") == [true, true]));
+        pages.release(9..9);
     }
 }

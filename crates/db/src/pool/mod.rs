@@ -4,10 +4,13 @@
 //! it ([`OptimisticGuard::lock`] gives an [`ExclusiveGuard`]). Pages that are not in memory are
 //! read in; a background thread keeps frames free (`eviction.rs`) by writing changed pages in
 //! batches. In a store in units their changes wait in memory before that (`kept_changes.rs`, `keeping.rs`), and records
-//! that are asked for again and again stay longer than their pages (`kept_records.rs`, `records.rs`).
+//! that are asked for again and again stay longer than their pages (`kept_records.rs`, `records.rs`), in as much of
+//! the memory as they are worth (`balance.rs`).
 
+mod balance;
 mod eviction;
 mod frame;
+mod free_frames;
 mod guard;
 mod keeping;
 mod kept_changes;
@@ -41,7 +44,9 @@ use crate::node::{PAGE_BYTES, PageBytes};
 use crate::options::Replacement;
 use crate::space::PageSpace;
 use crate::wal::Wal;
+use balance::{Balance, FRAME_BYTES, Savings};
 use frame::{FIRST_STAY, Frame, NO_PAGE};
+use free_frames::FreeFrames;
 use kept_changes::{Changes, KeptChanges};
 use kept_records::KeptRecords;
 use memory::Zeroed;
@@ -67,21 +72,29 @@ const SAMPLE: u32 = 32;
 /// The memory of a pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Division {
-    /// Frames for pages.
+    /// Frames for pages, at first.
     pub frames: usize,
+    /// The fewest frames, and the most: memory moves between pages and records.
+    pub limits: (usize, usize),
     /// Bytes for changes of pages that are in none.
     pub changes: usize,
-    /// Bytes for records of pages that are in none.
+    /// Bytes for records of pages that are in none, at first.
     pub records: usize,
 }
 
 impl Division {
-    /// The parts of so many bytes. In a store in units a quarter is for changes, and one for records
-    /// (docs/decisions/0081-kept-changes.md, 0102-records-without-their-page.md).
+    /// The parts of so many bytes. In a store in units a quarter is for changes, a thirty-second up to seven sixteenths
+    /// for records (docs/decisions/0081-kept-changes.md, 0093-memory-follows-the-reads-it-saves.md).
     pub fn of(bytes: usize, is_in_units: bool) -> Division {
-        let part = if is_in_units { bytes / 4 } else { 0 };
-        let frames = ((bytes - 2 * part) / PAGE_BYTES).max(FEWEST_FRAMES);
-        Division { frames, changes: part, records: part }
+        let of_32 = |parts: usize| bytes / 32 * parts;
+        let frames = |parts: usize| (of_32(parts) / PAGE_BYTES).max(FEWEST_FRAMES);
+        if is_in_units {
+            let limits = (frames(10), frames(23));
+            Division { frames: frames(19), limits, changes: of_32(8), records: of_32(5) }
+        } else {
+            let all = (bytes / PAGE_BYTES).max(FEWEST_FRAMES);
+            Division { frames: all, limits: (all, all), changes: 0, records: 0 }
+        }
     }
 }
 
@@ -116,6 +129,8 @@ struct Clocks {
     writes: AtomicU64,
     /// The replacement's own clock: it goes on as frames are given up.
     turn: AtomicU32,
+    /// The same in parts of a turn.
+    parts: AtomicU64,
 }
 
 /// Pages in memory.
@@ -125,7 +140,9 @@ pub struct Pool {
     memory: Zeroed<PageBytes>,
     /// By page number: the page's frame. Zeroes that were never touched take no memory.
     table: Zeroed<AtomicU32>,
-    free: Mutex<Vec<u32>>,
+    free: Mutex<FreeFrames>,
+    /// Frames in use, as they are in `free`.
+    in_use: AtomicU32,
     freed: Condvar,
     /// Too few frames are free.
     needed: Condvar,
@@ -136,6 +153,8 @@ pub struct Pool {
     kept: KeptChanges,
     /// Records of pages that left memory.
     records: KeptRecords,
+    /// The reads that records and pages save.
+    savings: Savings,
     space: PageSpace,
     wal: Arc<Wal>,
     /// The log records whose changes are in the pages.
@@ -158,33 +177,44 @@ impl Pool {
         space: PageSpace,
         wal: Arc<Wal>,
         window: Arc<CommitWindow>,
-        Division { frames, changes, records }: Division,
+        division: Division,
         replacement: Replacement,
         hotness: bool,
         clock: u64,
     ) -> Result<Pool, DbError> {
+        let Division { frames: at_first, limits: (fewest, frames), changes, records } = division;
         let refused =
             || DbError::Options { what: "buffer", why: format!("no memory for {frames} pages") };
         let numbered = frames < (u32::MAX - FRAME) as usize;
         let memory = Zeroed::new(frames).filter(|_| numbered).ok_or_else(refused)?;
         let table = Zeroed::new(space.pages as usize).ok_or_else(refused)?;
+        let counted = if frames > fewest { space.pages as usize } else { 0 };
+        let savings = Savings::new(counted).ok_or_else(refused)?;
+        let mut free = FreeFrames::new(frames as u32);
+        free.set_in_use(at_first as u32);
         Ok(Pool {
             frames: (0..frames).map(|_| Frame::free()).collect(),
             memory,
             table,
-            free: Mutex::new((0..frames as u32).rev().collect()),
+            free: Mutex::new(free),
+            in_use: AtomicU32::new(at_first as u32),
             freed: Condvar::new(),
             needed: Condvar::new(),
-            evictor: Mutex::default(),
+            evictor: Mutex::new(Evictor::new(Balance::new(&division))),
             loading: Mutex::new(()),
             loaded: Condvar::new(),
             kept: KeptChanges::new(changes),
             records: KeptRecords::new(records),
+            savings,
             space,
             wal,
             window,
             origins: RwLock::default(),
-            clocks: Clocks { writes: AtomicU64::new(clock), turn: AtomicU32::new(1) },
+            clocks: Clocks {
+                writes: AtomicU64::new(clock),
+                turn: AtomicU32::new(1),
+                parts: AtomicU64::new(0),
+            },
             stays: AtomicU32::new(FIRST_STAY),
             hotness,
             replacement,
@@ -194,9 +224,10 @@ impl Pool {
 
     /// Bytes of memory that the pool takes at most.
     pub fn bytes(&self) -> usize {
-        let frames = size_of_val(&*self.memory) + size_of_val(&*self.frames);
+        let pages = self.frames_in_use() as usize * FRAME_BYTES;
         let outside = self.kept.most_bytes() + self.records.most_bytes();
-        frames + size_of_val(&*self.table) + outside
+        let fixed = size_of_val(&*self.frames) + size_of_val(&*self.table) + self.savings.bytes();
+        pages + outside + fixed
     }
 
     /// The pages on the store.
@@ -238,8 +269,14 @@ impl Pool {
             }
             return Ok(None);
         }
+        self.note_miss(page);
         self.load(page)?;
         Ok(None)
+    }
+
+    /// Notes that a page was needed that is not in memory.
+    fn note_miss(&self, page: u32) {
+        self.savings.misses(page, (self.records.most_bytes() / FRAME_BYTES) as u32);
     }
 
     /// An optimistic guard of the page that was in a frame; none if it is there no more, or came
@@ -440,7 +477,7 @@ impl Pool {
         #[cfg(debug_assertions)]
         assert!(!HAS_FRAME.get(), "who has a frame waits for another");
         let mut free = self.lock_free();
-        let frame = free.pop();
+        let frame = free.take();
         if free.len() == self.low_water() {
             self.needed.notify_one();
         }
@@ -450,11 +487,24 @@ impl Pool {
 
     /// Free frames below which the evictor begins.
     fn low_water(&self) -> usize {
-        (self.frames.len() / 64).clamp(8, 1024)
+        (self.frames_in_use() as usize / 64).clamp(8, 1024)
+    }
+
+    /// Frames that pages may come into: the first ones.
+    fn frames_in_use(&self) -> u32 {
+        self.in_use.load(Relaxed)
+    }
+
+    fn set_frames_in_use(&self, count: u32) {
+        let mut free = self.lock_free();
+        free.set_in_use(count);
+        self.in_use.store(count, Relaxed);
+        drop(free);
+        self.freed.notify_all();
     }
 
     fn give_free(&self, frame: u32) {
-        self.lock_free().push(frame);
+        self.lock_free().give(frame);
         self.freed.notify_one();
     }
 

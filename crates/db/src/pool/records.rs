@@ -48,6 +48,8 @@ impl AbsentLeaf<'_, '_> {
 
     fn count(&self) {
         self.pool.counters.without_page.fetch_add(1, Relaxed);
+        self.pool.savings.record_serves();
+        self.pool.note_miss(self.page);
     }
 }
 
@@ -75,13 +77,16 @@ impl Pool {
     /// the error: who needs a frame has nothing to do with it.
     pub(super) fn drop_records(&self) {
         for page in self.records.drop_excess() {
-            let Some(frame) = self.lock_free().pop() else { return };
+            let Some(frame) = self.lock_free().take() else { return };
             let entry = self.entry(page);
             let begun = |entry: &&AtomicU32| {
                 entry.compare_exchange(ABSENT, LOADING, AcqRel, Acquire).is_ok()
             };
             match entry.ok().filter(begun) {
-                Some(entry) => drop(self.load_into(Ok(frame), page, entry)),
+                Some(entry) => {
+                    self.savings.records_need_page();
+                    drop(self.load_into(Ok(frame), page, entry));
+                }
                 None => self.give_free(frame),
             }
         }
@@ -90,6 +95,7 @@ impl Pool {
     /// Brings pages into memory that lack changes which need the log from before `position`.
     pub(super) fn load_changed_before(&self, position: u64) -> Result<(), DbError> {
         for page in self.records.changed_before(position) {
+            self.savings.records_need_page();
             let loaded = self.load(page);
             if is_lost(page, &loaded) {
                 self.records.forget(page);

@@ -19,6 +19,9 @@ const LOGGED: u64 = 10_000;
 /// Pages of the test, twice as many as there are frames.
 const PAGES: u32 = 2 * FEWEST_FRAMES as u32;
 
+/// The fewest frames of the test, and the most.
+const FRAMES: (usize, usize) = (FEWEST_FRAMES - 16, FEWEST_FRAMES);
+
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
 struct World {
@@ -29,6 +32,8 @@ struct World {
     expected: Vec<Option<Records>>,
     /// Records that were changed without their page.
     without_page: u64,
+    /// The fewest frames that were in use, and the most after that.
+    frames: (u32, u32),
 }
 
 fn memory(zones: u64, zone_bytes: u64) -> Arc<dyn Device> {
@@ -56,10 +61,23 @@ impl World {
         let window = Arc::new(CommitWindow::new(wal.end(), 1 << 20));
         let space = PageSpace { store, first: 0, pages: PAGES };
         let watt = Replacement::Watt;
-        let memory = Division { frames: FEWEST_FRAMES, changes: 24 << 10, records: 16 << 10 };
+        let memory = Division {
+            frames: FEWEST_FRAMES - 4,
+            limits: FRAMES,
+            changes: 24 << 10,
+            records: 32 << 10,
+        };
         let pool = Pool::new(space, wal, window, memory, watt, true, 0).unwrap();
         let expected = vec![None; PAGES as usize];
-        World { pool, rng: SmallRng::seed_from_u64(seed), steps: 0, expected, without_page: 0 }
+        let frames = (u32::MAX, 0);
+        World {
+            pool,
+            rng: SmallRng::seed_from_u64(seed),
+            steps: 0,
+            expected,
+            without_page: 0,
+            frames,
+        }
     }
 
     fn guard(&self, page: u32) -> OptimisticGuard<'_> {
@@ -75,6 +93,14 @@ impl World {
         if self.rng.random_bool(0.02) {
             self.pool.window.replayed(self.steps / 2);
         }
+        // For some time records are worth more than pages, then less.
+        (0..10 * u64::from(self.steps % 10_000 < 5000))
+            .for_each(|_| self.pool.savings.record_serves());
+        let in_use = self.pool.frames_in_use();
+        self.frames = match in_use < self.frames.0 {
+            true => (in_use, in_use),
+            false => (self.frames.0, self.frames.1.max(in_use)),
+        };
         // Some pages are used more often than others.
         let page = self.rng.random_range(0..PAGES).min(self.rng.random_range(0..PAGES));
         match (self.rng.random_range(0..100), self.expected[page as usize].is_some()) {
@@ -227,6 +253,7 @@ fn pages_come_back_from_a_store_in_units_as_they_were() {
         let deltas = stats.deltas;
         let kept = world.pool.counters.kept.load(Relaxed);
         assert!(world.without_page > 1000, "{} records", world.without_page);
+        assert_eq!(world.frames, (FRAMES.0 as u32, FRAMES.1 as u32), "memory moved, and back");
         let all = deltas.written > 1000 && deltas.merged > 1000 && kept > 100;
         assert_eq!(all, unit < 4096, "{kept} kept, {deltas:?}");
     }
