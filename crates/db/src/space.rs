@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use frostline_placement::Hotness;
-use frostline_store::{ChangedWords, DeltaWrite, PageDelta, PageWrite, Store};
+use frostline_store::{
+    ChangedWords, DeltaWrite, PageDelta, PageRead, PageWrite, Store, StoreError,
+};
 
 use crate::DbError;
 use crate::node::PAGE_BYTES;
@@ -79,6 +81,15 @@ impl PageSpace {
         let mut changed = ChangedWords::NONE;
         let found = self.store.read_with(self.first + page, kept, into, &mut changed)?;
         Self::written(page, found).map(|()| changed)
+    }
+
+    /// Reads pages of these LBAs side by side, and finds the words in which each may differ from its base.
+    pub fn read_together(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<ChangedWords, DbError>> {
+        let results = self.store.read_pages(reads);
+        let found = |(read, found): (&PageRead<'_>, Result<bool, StoreError>)| {
+            Self::written(read.lba - self.first, found?).map(|()| read.changed)
+        };
+        reads.iter().zip(results).map(found).collect()
     }
 
     fn written(page: u32, found: bool) -> Result<(), DbError> {

@@ -105,6 +105,7 @@ pub use observer::{Observer, StoreEvent};
 pub use options::{Cleaning, Compression, Format, Open};
 pub use packing::PageWrite;
 pub use page_delta::{DeltaWrite, PageDelta};
+pub use reading::PageRead;
 pub use records::RecordKind;
 pub use recovery::Rebuilt;
 pub use scrub::ScrubReport;

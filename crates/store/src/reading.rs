@@ -23,11 +23,33 @@ const MOST: usize = 2 * PAGE;
 /// Records of a page, at most: image, delta and tail.
 const PARTS: usize = 3;
 
+/// Pages that are read side by side, at most.
+const TOGETHER: usize = 32;
+
 thread_local! {
-    /// The records of a page, while it is made of them.
-    static RECORDS: RefCell<[Vec<u8>; PARTS]> = RefCell::new([(); PARTS].map(|()| vec![0; PAGE]));
-    /// Pages of the device that hold a record, or all of a page's.
+    /// The records of pages, while these are made of them.
+    static RECORDS: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+    /// Pages of the device that hold a record, or all that are read side by side.
     static PAGES: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(PARTS * MOST));
+}
+
+/// Memory for the records of so many pages.
+fn room(records: &mut Vec<Vec<u8>>, pages: usize) -> &mut [[Vec<u8>; PARTS]] {
+    let needed = records.len().max(pages * PARTS);
+    records.resize_with(needed, || vec![0; PAGE]);
+    &mut records.as_chunks_mut().0[..pages]
+}
+
+/// A page that is read together with others.
+pub struct PageRead<'a> {
+    /// Its LBA.
+    pub lba: u32,
+    /// Changes of it that were [kept apart](crate::Store::delta) and are not written.
+    pub kept: Option<&'a PageDelta>,
+    /// Where it goes to, 4,096 bytes.
+    pub page: &'a mut [u8],
+    /// The words in which it may differ from its base: the read finds them.
+    pub changed: ChangedWords,
 }
 
 impl Inner {
@@ -45,15 +67,15 @@ impl Inner {
         let found = match self.layout.sizes.unit() {
             None => self.read_record(lba, into)?.is_some(),
             Some(_) => RECORDS.with(|records| {
-                self.read_records(lba, kept, &mut records.borrow_mut(), into, changed)
+                let mut records = records.borrow_mut();
+                self.read_records(lba, kept, &mut room(&mut records, 1)[0], into, changed)
             })?,
         };
         self.shrink_map()?;
         Ok(found)
     }
 
-    /// Reads a page of a store in units, which is made of its image, its delta and its tail. What was kept is in
-    /// place of the tail, or of both.
+    /// Reads a page of a store in units, which is made of its image, its delta and its tail.
     fn read_records(
         &self,
         lba: u32,
@@ -62,19 +84,45 @@ impl Inner {
         into: &mut [u8],
         changed: &mut ChangedWords,
     ) -> Result<bool, StoreError> {
+        let found = self.find_parts(lba, kept, records)?;
+        let is_there = found[0].is_some();
+        if is_there {
+            let bytes = self.fetch_all(lba, found, records)?;
+            *changed = self.put_together(lba, kept, (records, bytes), into)?;
+        }
+        Ok(is_there)
+    }
+
+    /// Finds the records of which a page is made. What was kept is in place of the tail, or of delta and tail.
+    fn find_parts(
+        &self,
+        lba: u32,
+        kept: Option<&PageDelta>,
+        records: &mut [Vec<u8>; PARTS],
+    ) -> Result<[Option<RecordLookup>; PARTS], StoreError> {
         let kinds = [RecordKind::Image, RecordKind::Delta, RecordKind::Tail];
         let needed = kept.map_or(PARTS, |kept| kept.kind() as usize);
         let mapped = self.mapped(self.state()?, lba)?;
         let mut found = [const { None }; PARTS];
-        for ((found, kind), into) in found.iter_mut().zip(kinds).zip(&mut *records).take(needed) {
+        for ((found, kind), into) in found.iter_mut().zip(kinds).zip(records).take(needed) {
             *found = mapped.find_part(kind, into)?;
         }
-        drop(mapped);
-        if found[0].is_none() {
-            return Ok(false);
-        }
-        let bytes = self.fetch_all(lba, found, records)?;
+        Ok(found)
+    }
+
+    /// Makes a page of its records, and returns the words in which it may differ from its base.
+    fn put_together(
+        &self,
+        lba: u32,
+        kept: Option<&PageDelta>,
+        (records, bytes): (&[Vec<u8>; PARTS], [usize; PARTS]),
+        into: &mut [u8],
+    ) -> Result<ChangedWords, StoreError> {
         let [image, delta, tail] = std::array::from_fn(|part| &records[part][..bytes[part]]);
+        if self.layout.sizes.unit().is_none() {
+            into.copy_from_slice(image);
+            return Ok(ChangedWords::NONE);
+        }
         let whole = unpack(image, into);
         let mut words_of = |record: &[u8]| match record {
             [] => Some(WordSet::NONE),
@@ -83,18 +131,62 @@ impl Inner {
         // In this order: the tail is of both.
         let delta = words_of(delta);
         let tail = words_of(kept.map_or(tail, PageDelta::record));
-        *changed = ChangedWords::read(delta.unwrap_or_default(), tail.unwrap_or_default());
-        self.whole(lba, whole && delta.is_some() && tail.is_some(), into)
-    }
-
-    /// A page that was made, unless its records are not what they should be.
-    fn whole(&self, lba: u32, is_whole: bool, page: &mut [u8]) -> Result<bool, StoreError> {
-        match is_whole {
-            true => Ok(true),
-            false => {
-                page.fill(0);
+        match (whole, delta, tail) {
+            (true, Some(delta), Some(tail)) => Ok(ChangedWords::read(delta, tail)),
+            _ => {
+                into.fill(0);
                 Err(StoreError::Lost { lba })
             }
+        }
+    }
+
+    /// Reads pages, as [`Self::read_page`] reads each, but all their records that are on the device side by side.
+    pub fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
+        RECORDS.with(|records| {
+            let records = &mut *records.borrow_mut();
+            let together = reads.chunks_mut(TOGETHER);
+            together
+                .flat_map(|reads| {
+                    let records = room(records, reads.len());
+                    self.read_together(reads, records)
+                })
+                .collect()
+        })
+    }
+
+    fn read_together(
+        &self,
+        reads: &mut [PageRead<'_>],
+        records: &mut [[Vec<u8>; PARTS]],
+    ) -> Vec<Result<bool, StoreError>> {
+        let find = |(read, records): (&PageRead<'_>, &mut _)| {
+            self.check_page(read.lba, read.page)?;
+            self.find_parts(read.lba, read.kept, records)
+        };
+        let found: Vec<_> = reads.iter().zip(&mut *records).map(find).collect();
+        let parts = found.iter().zip(&mut *records).filter_map(|(found, records)| {
+            let found = found.as_ref().ok()?;
+            Some(found.iter().zip(records))
+        });
+        let arrived = self.read_side_by_side(parts.flatten());
+        let make = |((read, found), records): ((&mut PageRead<'_>, Result<_, _>), &mut _)| {
+            let found: [Option<RecordLookup>; PARTS] = found?;
+            let is_there = found[0].is_some();
+            if is_there {
+                let bytes = match arrived {
+                    Ok(()) => self.compare_all(read.lba, found, records)?,
+                    // One that can't be read must not keep the others away.
+                    Err(_) => self.fetch_all(read.lba, found, records)?,
+                };
+                let parts = (&*records, bytes);
+                read.changed = self.put_together(read.lba, read.kept, parts, read.page)?;
+            }
+            Ok(is_there)
+        };
+        let results: Vec<_> = reads.iter_mut().zip(found).zip(records).map(make).collect();
+        match self.shrink_map() {
+            Ok(()) => results,
+            Err(error) => vec![Err(error); results.len()],
         }
     }
 
@@ -142,45 +234,55 @@ impl Inner {
         found: [Option<RecordLookup>; N],
         into: &mut [Vec<u8>; N],
     ) -> Result<[usize; N], StoreError> {
-        let on_device = |found: &&Option<RecordLookup>| matches!(found, Some(RecordLookup::At(_)));
-        let reads = found.iter().filter(on_device).count();
-        if reads > 1 {
-            self.counters.count_reads(reads as u64);
-            self.read_spans(&found, into)?;
-        }
+        self.read_side_by_side(found.iter().zip(&mut *into))?;
+        self.compare_all(lba, found, into)
+    }
+
+    /// Compares records that were read with their sums; returns their bytes, 0 for those that are not there.
+    fn compare_all<const N: usize>(
+        &self,
+        lba: u32,
+        found: [Option<RecordLookup>; N],
+        into: &mut [Vec<u8>; N],
+    ) -> Result<[usize; N], StoreError> {
         let mut bytes = [0; N];
         for ((bytes, found), into) in bytes.iter_mut().zip(found).zip(into) {
             *bytes = match found {
                 None => 0,
-                Some(RecordLookup::At(at)) if reads > 1 => self.compare(lba, at, into)?,
-                Some(found) => self.fetch(lba, found, into)?,
+                Some(RecordLookup::Copied(bytes)) => bytes,
+                Some(RecordLookup::At(at)) => self.compare(lba, at, into)?,
             };
         }
         Ok(bytes)
     }
 
-    /// Reads those of some records that are on the device, all at once.
-    fn read_spans<const N: usize>(
+    /// Reads those of some records that are on the device.
+    fn read_side_by_side<'r>(
         &self,
-        found: &[Option<RecordLookup>; N],
-        into: &mut [Vec<u8>; N],
-    ) -> Result<(), DeviceError> {
+        records: impl Iterator<Item = (&'r Option<RecordLookup>, &'r mut Vec<u8>)>,
+    ) -> Result<(), StoreError> {
+        let on_device = records.filter_map(|(found, into)| match found {
+            Some(RecordLookup::At(at)) => Some((at.zone, at.span, into)),
+            _ => None,
+        });
+        let mut records: ArrayVec<_, { TOGETHER * PARTS }> = on_device.collect();
+        self.counters.count_reads(records.len() as u64);
+        if let [(zone, span, into)] = &mut records[..] {
+            return Ok(self.read_span(*zone, *span, &mut into[..span.bytes])?);
+        }
         PAGES.with(|pages| {
             let mut pages = pages.borrow_mut();
-            let at = |found: &Option<RecordLookup>| match found {
-                Some(RecordLookup::At(at)) => Some((at.zone, at.span)),
-                _ => None,
-            };
-            let mut reads = ArrayVec::<ZoneRead<'_>, N>::new();
-            for ((zone, span), pages) in found.iter().filter_map(at).zip(pages.chunks_mut(MOST)) {
+            if pages.len() < records.len() * MOST {
+                *pages = AlignedBuf::zeroed(records.len() * MOST);
+            }
+            let mut reads = ArrayVec::<ZoneRead<'_>, { TOGETHER * PARTS }>::new();
+            for (&(zone, span, _), pages) in records.iter().zip(pages.chunks_mut(MOST)) {
                 let offset = u64::from(span.page) * PAGE as u64;
                 reads.push(ZoneRead { zone, offset, buffer: &mut pages[..span.pages() * PAGE] });
             }
             self.device.read_all(&mut reads)?;
             drop(reads);
-            let spans =
-                found.iter().zip(into).filter_map(|(found, into)| Some((at(found)?.1, into)));
-            for ((span, into), pages) in spans.zip(pages.chunks(MOST)) {
+            for ((_, span, into), pages) in records.iter_mut().zip(pages.chunks(MOST)) {
                 into[..span.bytes].copy_from_slice(&pages[span.skip..][..span.bytes]);
             }
             Ok(())

@@ -14,8 +14,8 @@ use crate::recovery::Opened;
 use crate::stats::Stats;
 use crate::sync::{Builder, JoinHandle, Mutex};
 use crate::{
-    Cleaning, DeltaWrite, Format, Loss, Observer, Open, PageDelta, PageWrite, Rebuilt, RecordKind,
-    StoreError, StoreEvent, recovery,
+    Cleaning, DeltaWrite, Format, Loss, Observer, Open, PageDelta, PageRead, PageWrite, Rebuilt,
+    RecordKind, StoreError, StoreEvent, recovery,
 };
 
 /// A page store: pages of 4,096 bytes by LBA, kept on a zoned device.
@@ -259,6 +259,15 @@ impl Store {
         let read = self.inner.read_page(lba, Some(kept), page, changed);
         self.inner.counters.read(begun.elapsed());
         read
+    }
+
+    /// Reads pages, all that is on the device of them side by side. Returns for each what a read of it alone would
+    /// have: an error of one leaves the others as they are.
+    pub fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
+        let begun = Instant::now();
+        let results = self.inner.read_pages(reads);
+        self.inner.counters.read(begun.elapsed());
+        results
     }
 
     /// True if a page has a delta: if not, it differs from its base in no word. A writer that remembers the words

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use frostline_store::{
-    ChangedWords, Cleaning, Compression, DeltaWrite, Format, Open, PageWrite, Store, StoreError,
+    ChangedWords, Cleaning, Compression, DeltaWrite, Format, Open, PageRead, PageWrite, Store,
+    StoreError,
 };
 use frostline_zone::{Device, Faulty, Shape, in_memory};
 
@@ -130,6 +131,52 @@ fn place_of(device: &dyn Device, bytes: &[u8]) -> (u32, u64) {
     panic!("{bytes:x?} is nowhere on the device")
 }
 
+/// Reads all pages together, compares each with a read of it alone, and returns those that can't be read.
+fn errors_of_pages_read_together(store: &Store) -> Vec<u32> {
+    let mut pages = vec![0; PAGES as usize * PAGE];
+    let lbas = (0..PAGES).zip(pages.chunks_mut(PAGE));
+    let read = |(lba, page)| PageRead { lba, kept: None, page, changed: ChangedWords::NONE };
+    let mut reads: Vec<_> = lbas.map(read).collect();
+    let together = store.read_pages(&mut reads);
+    assert_eq!(together.len(), reads.len());
+    let mut failed = Vec::new();
+    for (read, together) in reads.iter().zip(together) {
+        let (mut page, mut changed) = (vec![0; PAGE], ChangedWords::NONE);
+        match (together, store.read_changed(read.lba, &mut page, &mut changed)) {
+            (Ok(found), Ok(alone)) => {
+                assert_eq!((found, read.changed), (alone, changed), "LBA {}", read.lba);
+                assert!(page == *read.page, "LBA {}", read.lba);
+            }
+            (Err(_), Err(_)) => failed.push(read.lba),
+            (together, alone) => panic!("LBA {}: {together:?}, alone {alone:?}", read.lba),
+        }
+    }
+    failed
+}
+
+#[test]
+fn a_page_of_another_length_or_beyond_the_store_is_refused_alone() {
+    for unit in [None, Some(64)] {
+        let shape = Shape { bytes: 64 << 20, ..Shape::default() };
+        let device = in_memory(&shape).unwrap();
+        Store::format(device.clone(), &Format { unit, ..Format::default() }).unwrap();
+        let store = Store::open(device, OPEN).unwrap();
+        for lba in [0, 2] {
+            store.write(lba, &content(lba, 1)).unwrap();
+        }
+        store.sync().unwrap();
+        let (mut pages, mut short) = ([[9; PAGE]; 4], [9; 7]);
+        let [a, b, c, d] = &mut pages;
+        let read = |lba, page| PageRead { lba, kept: None, page, changed: ChangedWords::NONE };
+        let mut reads =
+            [read(2, a), read(1, b), read(0, &mut short), read(u32::MAX, c), read(0, d)];
+        let found: Vec<_> = store.read_pages(&mut reads).into_iter().map(Result::ok).collect();
+        assert_eq!(found, [Some(true), Some(false), None, None, Some(true)]);
+        assert!(pages[0][..] == content(2, 1) && pages[3][..] == content(0, 1));
+        assert!(pages[1..3].iter().flatten().all(|&byte| byte == 9));
+    }
+}
+
 #[test]
 fn cleaning_goes_on_past_a_delta_that_cannot_be_read_and_only_reads_of_its_page_fail() {
     for is_flipped in [false, true] {
@@ -174,6 +221,7 @@ fn cleaning_goes_on_past_a_delta_that_cannot_be_read_and_only_reads_of_its_page_
                 Err(error) => panic!("LBA {lba}: {error}"),
             }
         }
+        assert_eq!(errors_of_pages_read_together(&store), lost);
         // A page of the device holds a few dozen deltas.
         assert!(lost.contains(&100) && lost.len() < PAGES as usize / 4, "{lost:?}");
     }
@@ -246,6 +294,16 @@ fn changes_kept_apart_from_their_pages_are_written_as_deltas_where_there_is_a_ba
     assert!(store.read(1, &mut page).unwrap() && page == [0; PAGE]);
     assert!(!store.read(2, &mut page).unwrap());
     assert!(!store.read_with(2, &delta, &mut page, &mut found).unwrap());
+    let (mut pages, changed_of) = ([[0; PAGE]; 2], ChangedWords::NONE);
+    let [first, second] = &mut pages;
+    let read = |lba, page| PageRead { lba, kept: Some(&delta), page, changed: changed_of };
+    let mut reads = [read(0, first), read(2, second)];
+    assert_eq!(
+        store.read_pages(&mut reads).into_iter().map(Result::unwrap).collect::<Vec<_>>(),
+        [true, false]
+    );
+    assert_eq!(reads[0].changed, changed);
+    assert!(pages[0][..] == now);
     let beyond = DeltaWrite { lba: u32::MAX, ..writes[0] };
     assert!(matches!(store.write_deltas(&[beyond]), Err(StoreError::Log(_))));
     changed.add(0..200);

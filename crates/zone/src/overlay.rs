@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::zoned::{Medium, Zoned};
-use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneState};
+use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneRead, ZoneState};
 
 /// A copy-on-write view of another device: reads come from the device, while appends, resets and
 /// finishes happen only in memory and are gone when the view is dropped. So code that repairs a
@@ -108,6 +108,23 @@ impl Medium for Overlay {
         let (written, rest) = new.split_at_mut(there.len().min(new.len()));
         written.copy_from_slice(&there[..written.len()]);
         rest.fill(0);
+        Ok(())
+    }
+
+    fn read_all(&self, reads: &mut [ZoneRead<'_>]) -> Result<(), (usize, io::Error)> {
+        let is_below = |read: &ZoneRead<'_>| {
+            let zone =
+                self.zones[read.zone as usize].read().unwrap_or_else(PoisonError::into_inner);
+            read.offset + read.buffer.len() as u64 <= zone.below
+        };
+        if reads.iter().all(is_below) && self.below.read_all(reads).is_ok() {
+            return Ok(());
+        }
+        // One by one, to tell which can't be read.
+        for (index, read) in reads.iter_mut().enumerate() {
+            let done = self.read(read.zone, read.offset, read.buffer);
+            done.map_err(|error| (index, error))?;
+        }
         Ok(())
     }
 

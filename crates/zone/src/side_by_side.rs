@@ -52,7 +52,7 @@ mod rings {
     use crate::buffer::is_aligned;
 
     /// Requests that are handed over together.
-    const TOGETHER: usize = 4;
+    const TOGETHER: usize = 32;
 
     /// A thread's queue.
     enum Ring {
@@ -69,7 +69,7 @@ mod rings {
     /// Reads what can be read side by side; the bytes that each buffer got, of as many as were tried.
     pub fn read(reads: &mut [FileRead<'_>]) -> Vec<usize> {
         let fit = reads.iter().all(|read| is_aligned(read.buffer));
-        if !fit || !(2..=TOGETHER).contains(&reads.len()) {
+        if !fit || reads.len() < 2 {
             return Vec::new();
         }
         RING.with_borrow_mut(|ring| {
@@ -78,10 +78,17 @@ mod rings {
                 *ring = open.map_or(Ring::Refused, Ring::Open);
             }
             let Ring::Open(open) = ring else { return Vec::new() };
-            submit(open, reads).unwrap_or_else(|_| {
-                *ring = Ring::Refused;
-                Vec::new()
-            })
+            let mut filled = Vec::with_capacity(reads.len());
+            for reads in reads.chunks_mut(TOGETHER) {
+                match submit(open, reads) {
+                    Ok(bytes) => filled.extend(bytes),
+                    Err(_) => {
+                        *ring = Ring::Refused;
+                        break;
+                    }
+                }
+            }
+            filled
         })
     }
 
@@ -125,17 +132,18 @@ mod tests {
     #[test]
     fn several_places_are_read_and_an_error_says_which_is_missing() {
         let file = tempfile::tempfile().unwrap();
-        for block in 0..8u8 {
+        const BLOCKS: u8 = 70;
+        for block in 0..BLOCKS {
             file.write_all_at(&[block + 1; 4096], u64::from(block) * 4096).unwrap();
         }
-        for count in 1..8 {
+        for count in (1..8).chain([32, 33, 34, 64, 65, 66]) {
             let mut buffers = vec![AlignedBuf::zeroed(4096); count];
             let read = |(at, buffer): (u64, _)| FileRead { file: &file, at: at * 4096, buffer };
             let mut reads: Vec<_> =
                 (0..).zip(buffers.iter_mut().map(|buffer| &mut buffer[..])).map(read).collect();
             // A file in the page cache can be read both ways.
             read_all(&mut reads, Some(4096)).unwrap();
-            reads[count - 1].at = 8 * 4096;
+            reads[count - 1].at = u64::from(BLOCKS) * 4096;
             let (index, error) = read_all(&mut reads, Some(4096)).unwrap_err();
             assert_eq!((index, error.kind()), (count - 1, io::ErrorKind::UnexpectedEof));
             let is_block = |(n, buffer): (usize, &AlignedBuf)| buffer[..] == [n as u8 + 1; 4096];

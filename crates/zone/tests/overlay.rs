@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use frostline_zone::{
-    Device, DeviceError, Faulty, OpenOptions, Overlay, Shape, ZoneState, create, in_memory, open,
+    Device, DeviceError, Faulty, OpenOptions, Overlay, Shape, ZoneRead, ZoneState, create,
+    in_memory, open,
 };
 
 const ALL: u64 = u64::MAX;
@@ -57,6 +58,19 @@ fn a_view_begins_as_the_device_below_and_changes_alone() {
     let seen = content(&*view);
     assert_eq!((seen[0].0, seen[1].1.as_slice()), (ZoneState::Full, &[5; 4096][..]));
     assert_eq!(seen[3].1, [6; 4096]);
+    // Side by side as one by one, from below alone and with what was appended here.
+    for places in [&[(0, 0), (2, 0), (0, 4096)][..], &[(0, 4096), (0, 8192), (1, 0), (3, 0)]] {
+        let mut alone = vec![[0; 4096]; places.len()];
+        let mut together = alone.clone();
+        for (&(zone, offset), buffer) in places.iter().zip(&mut alone) {
+            view.read(zone, offset, buffer).unwrap();
+        }
+        let of = |(&(zone, offset), buffer)| ZoneRead { zone, offset, buffer };
+        let mut reads: Vec<_> =
+            places.iter().zip(together.iter_mut().map(|buffer| &mut buffer[..])).map(of).collect();
+        view.read_all(&mut reads).unwrap();
+        assert!(alone == together);
+    }
     assert!(matches!(view.append(0, 0, &[0; 4096]), Err(DeviceError::ZoneFull { zone: 0 })));
 }
 

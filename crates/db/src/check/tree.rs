@@ -4,6 +4,7 @@ use super::{Finding, TreeCheck};
 use crate::DbError;
 use crate::node::{Expected, Node, PAGE_BYTES, PageBytes, SLOTS};
 use crate::pages::Used;
+use crate::pool::TOGETHER;
 use crate::tree::Trees;
 
 /// A record that a tree holds.
@@ -142,6 +143,10 @@ impl<'w> Walk<'w> {
         self.counts.inner += 1;
         self.counts.levels = self.counts.levels.max(node.level() as u32 + 1);
         for index in 0..node.count() {
+            if index % TOGETHER == 0 {
+                let next = index..(index + TOGETHER).min(node.count());
+                self.trees.pool.load_together(next.map(|index| node.child(index)));
+            }
             self.page(node.child(index), &Expected::of_child(node, index), visit)?;
         }
         Ok(())

@@ -76,9 +76,9 @@ impl Savings {
         self.by_records.fetch_add(1, Relaxed);
     }
 
-    /// A page is read because it lacks changes of records.
-    pub fn records_need_page(&self) {
-        self.for_records.fetch_add(1, Relaxed);
+    /// So many pages are read because they lack changes of records.
+    pub fn records_need(&self, pages: usize) {
+        self.for_records.fetch_add(pages as u64, Relaxed);
     }
 
     /// The reads that records saved, and that pages in their place would have saved, since this was asked last.

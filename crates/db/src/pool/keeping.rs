@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 
-use frostline_store::ChangedWords;
-
 use super::Pool;
 use super::eviction::BATCH;
 use super::kept_changes::Changes;
@@ -12,9 +10,6 @@ use super::records::is_lost;
 use crate::DbError;
 use crate::node::{PAGE_BYTES, middle};
 use crate::space::{Outgoing, OutgoingDelta};
-
-/// Bytes of a word.
-const WORD: usize = 8;
 
 impl Pool {
     /// Keeps the changes of a page that is about to be written, and frees its frame. False if it has too many
@@ -42,21 +37,6 @@ impl Pool {
         header.end_write(true);
         self.leave(held);
         true
-    }
-
-    /// Reads a page as its kept changes make it. Returns the words that may differ from the base.
-    pub(super) fn read_kept(
-        &self,
-        page: u32,
-        kept: &Changes,
-        bytes: &mut [u8],
-    ) -> Result<ChangedWords, DbError> {
-        let mut changed = self.space.read_with(page, &kept.delta, bytes)?;
-        // The records on the device that these changes replace were not read. They may have words that are in
-        // the middle by now, and once cleaning has merged them the base has these words.
-        let middle = middle(bytes);
-        changed.add(middle.start.div_ceil(WORD)..middle.end / WORD);
-        Ok(changed)
     }
 
     /// Writes the oldest changes that are kept, until all take no more memory than they may.
@@ -115,7 +95,7 @@ impl Pool {
     /// Writes a page whose base takes no delta of its changes.
     fn write_whole(&self, page: u32, changes: &Changes) -> Result<(), DbError> {
         let mut bytes = [0; PAGE_BYTES];
-        let read = self.read_kept(page, changes, &mut bytes);
+        let read = self.space.read_with(page, &changes.delta, &mut bytes);
         if is_lost(page, &read) {
             return Ok(());
         }

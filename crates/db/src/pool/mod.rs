@@ -16,6 +16,7 @@ mod keeping;
 mod kept_changes;
 mod kept_records;
 mod latch;
+mod loading;
 mod memory;
 mod page_records;
 mod records;
@@ -24,17 +25,16 @@ mod rewriting;
 mod tests;
 mod usage;
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-use frostline_zone::AlignedBuf;
 use parking_lot::{Condvar, Mutex, RwLock};
 
 pub use eviction::Evictor;
 pub use frame::CLEAN;
 pub use guard::{CachedFrame, ExclusiveGuard, OptimisticGuard};
+pub use loading::TOGETHER;
 pub use records::AbsentLeaf;
 
 use crate::DbError;
@@ -47,7 +47,7 @@ use crate::wal::Wal;
 use balance::{Balance, FRAME_BYTES, Savings};
 use frame::{FIRST_STAY, Frame, NO_PAGE};
 use free_frames::FreeFrames;
-use kept_changes::{Changes, KeptChanges};
+use kept_changes::KeptChanges;
 use kept_records::KeptRecords;
 use memory::Zeroed;
 
@@ -301,97 +301,6 @@ impl Pool {
         }
     }
 
-    /// Reads a page into memory, or waits until another thread has.
-    #[cold]
-    fn load(&self, page: u32) -> Result<(), DbError> {
-        let entry = self.entry(page)?;
-        if let Err(found) = entry.compare_exchange(ABSENT, LOADING, AcqRel, Acquire) {
-            if found == UNUSED {
-                return Err(DbError::Page { page, what: "is needed, and is not in use" });
-            }
-            let mut guard = self.loading.lock();
-            while entry.load(Acquire) == LOADING {
-                self.loaded.wait(&mut guard);
-            }
-            return Ok(());
-        }
-        self.load_into(self.take_free(), page, entry)
-    }
-
-    /// Reads a page, whose entry says that it is being read, into a frame that was free.
-    fn load_into(
-        &self,
-        frame: Result<u32, DbError>,
-        page: u32,
-        entry: &AtomicU32,
-    ) -> Result<(), DbError> {
-        let read = frame.and_then(|frame| {
-            self.read_into(frame, page, entry).inspect_err(|_| self.give_free(frame))
-        });
-        if read.is_err() {
-            entry.store(ABSENT, Release);
-        }
-        drop(self.loading.lock());
-        self.loaded.notify_all();
-        read
-    }
-
-    /// Reads a page into a frame, with the changes that were kept of it, and enters it in the table.
-    fn read_into(&self, frame: u32, page: u32, entry: &AtomicU32) -> Result<(), DbError> {
-        self.counters.read.fetch_add(1, Relaxed);
-        let kept = self.kept.borrow(page);
-        let read = self.read_with(kept.as_deref(), frame, page, entry);
-        if kept.is_some() && read.is_err() {
-            self.kept.release(page);
-        }
-        read
-    }
-
-    fn read_with(
-        &self,
-        kept: Option<&Changes>,
-        frame: u32,
-        page: u32,
-        entry: &AtomicU32,
-    ) -> Result<(), DbError> {
-        // Optimistic guards of the frame may still read: so bytes reach it through atomic stores
-        // only.
-        thread_local! {
-            static ARRIVING: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(PAGE_BYTES));
-        }
-        let mut held = ARRIVING.with_borrow_mut(|bytes| {
-            let changed = match kept {
-                None => self.space.read(page, bytes)?,
-                Some(kept) => self.read_kept(page, kept, bytes)?,
-            };
-            let mut held = self.hold_free(frame);
-            held.bytes().set(bytes, &changed);
-            held.edit().mark_behind();
-            Ok::<_, DbError>(held)
-        })?;
-        if !held.node().is_sound() {
-            return Err(DbError::Page { page, what: "is no node" });
-        }
-        let header = held.header();
-        header.set_page(page, self.next_stay());
-        // Otherwise it would be worth less than any other page before its first use.
-        self.touch(header);
-        if let Some(kept) = kept {
-            header.changed(kept.dirty_from);
-        }
-        self.records.give_back(page, |records| {
-            records.map_or(Ok(()), |records| held.take_back(records))?;
-            // While the latch is held: once it is free, the page may leave again at once.
-            entry.store(frame + FRAME, Release);
-            Ok(())
-        })?;
-        // A checkpoint looks for changes that need the log in the pages last.
-        if kept.is_some() {
-            self.kept.forget(page);
-        }
-        Ok(())
-    }
-
     fn next_stay(&self) -> u32 {
         self.stays.fetch_add(1, Relaxed).max(FIRST_STAY)
     }
@@ -476,13 +385,16 @@ impl Pool {
     fn take_free(&self) -> Result<u32, DbError> {
         #[cfg(debug_assertions)]
         assert!(!HAS_FRAME.get(), "who has a frame waits for another");
+        self.take_without_wait().map_or_else(|| self.wait_for_free(), Ok)
+    }
+
+    fn take_without_wait(&self) -> Option<u32> {
         let mut free = self.lock_free();
         let frame = free.take();
         if free.len() == self.low_water() {
             self.needed.notify_one();
         }
-        drop(free);
-        frame.map_or_else(|| self.wait_for_free(), Ok)
+        frame
     }
 
     /// Free frames below which the evictor begins.

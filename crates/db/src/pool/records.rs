@@ -1,17 +1,20 @@
 //! Reads and changes of records whose page is not in memory.
 
-use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::sync::atomic::Ordering::*;
 
 use frostline_store::StoreError;
 
-use super::{ABSENT, LOADING, OptimisticGuard, Pool};
+use super::loading::TOGETHER;
+use super::{ABSENT, OptimisticGuard, Pool};
 use crate::DbError;
 use crate::mvcc::{Change, Lookup};
+use crate::scan::Direction;
 
 /// A leaf that is not in memory, as the node above it tells.
 pub struct AbsentLeaf<'g, 'p> {
     pool: &'p Pool,
     parent: &'g OptimisticGuard<'p>,
+    index: usize,
     page: u32,
 }
 
@@ -46,6 +49,23 @@ impl AbsentLeaf<'_, '_> {
         changed
     }
 
+    /// Reads the leaf into memory, together with the next ones of the node above: so many in all.
+    pub fn load(&self, direction: Direction, leaves: usize) {
+        let node = self.parent.node();
+        let range = match direction {
+            Direction::Forward => self.index..(self.index + leaves).min(node.count()),
+            Direction::Backward => (self.index + 1).saturating_sub(leaves)..self.index + 1,
+        };
+        let mut pages: Vec<_> = range.map(|index| node.child(index)).collect();
+        if direction == Direction::Backward {
+            pages.reverse();
+        }
+        if self.parent.is_unchanged() {
+            pages.iter().for_each(|&page| self.pool.note_miss(page));
+            self.pool.load_together(pages);
+        }
+    }
+
     fn count(&self) {
         self.pool.counters.without_page.fetch_add(1, Relaxed);
         self.pool.savings.record_serves();
@@ -54,13 +74,14 @@ impl AbsentLeaf<'_, '_> {
 }
 
 impl Pool {
-    /// A leaf that a node has as a child, if it is not in memory.
+    /// A leaf that a node has as this child, if it is not in memory.
     pub fn absent_leaf<'g, 'p>(
         &'p self,
         parent: &'g OptimisticGuard<'p>,
-        page: u32,
+        index: usize,
     ) -> Option<AbsentLeaf<'g, 'p>> {
-        self.is_absent(page).then_some(AbsentLeaf { pool: self, parent, page })
+        let page = parent.node().child(index);
+        self.is_absent(page).then_some(AbsentLeaf { pool: self, parent, index, page })
     }
 
     pub(super) fn is_absent(&self, page: u32) -> bool {
@@ -76,31 +97,26 @@ impl Pool {
     /// as long as there are free frames. One that can't be read keeps its changes here, until a checkpoint reports
     /// the error: who needs a frame has nothing to do with it.
     pub(super) fn drop_records(&self) {
-        for page in self.records.drop_excess() {
-            let Some(frame) = self.lock_free().take() else { return };
-            let entry = self.entry(page);
-            let begun = |entry: &&AtomicU32| {
-                entry.compare_exchange(ABSENT, LOADING, AcqRel, Acquire).is_ok()
-            };
-            match entry.ok().filter(begun) {
-                Some(entry) => {
-                    self.savings.records_need_page();
-                    drop(self.load_into(Ok(frame), page, entry));
-                }
-                None => self.give_free(frame),
-            }
+        let needed = self.records.drop_excess();
+        if !needed.is_empty() {
+            self.savings.records_need(needed.len());
+            self.load_together(needed);
         }
     }
 
     /// Brings pages into memory that lack changes which need the log from before `position`.
     pub(super) fn load_changed_before(&self, position: u64) -> Result<(), DbError> {
-        for page in self.records.changed_before(position) {
-            self.savings.records_need_page();
-            let loaded = self.load(page);
-            if is_lost(page, &loaded) {
-                self.records.forget(page);
-            } else {
-                loaded?;
+        let needed = self.records.changed_before(position);
+        self.savings.records_need(needed.len());
+        for pages in needed.chunks(TOGETHER) {
+            self.load_together(pages.iter().copied());
+            for &page in pages.iter().filter(|&&page| self.is_absent(page)) {
+                let loaded = self.load(page);
+                if is_lost(page, &loaded) {
+                    self.records.forget(page);
+                } else {
+                    loaded?;
+                }
             }
         }
         Ok(())

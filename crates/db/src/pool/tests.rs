@@ -32,6 +32,8 @@ struct World {
     expected: Vec<Option<Records>>,
     /// Records that were changed without their page.
     without_page: u64,
+    /// Pages that were read together with others.
+    together: u64,
     /// The fewest frames that were in use, and the most after that.
     frames: (u32, u32),
 }
@@ -76,6 +78,7 @@ impl World {
             steps: 0,
             expected,
             without_page: 0,
+            together: 0,
             frames,
         }
     }
@@ -110,7 +113,8 @@ impl World {
             (2..4, true) => self.create(page),
             (4..50, true) => self.change(page),
             (50..70, true) => self.use_records(page),
-            (70..80, true) => self.compare(page),
+            (70..75, true) => self.compare(page),
+            (75..80, true) => self.load_together(page),
             (80..90, true) => self.write(page),
             (90..95, true) => self.write_newer(page),
             (_, true) => {
@@ -190,6 +194,21 @@ impl World {
         }
     }
 
+    /// Reads pages together, among them some that are in memory or not in use.
+    fn load_together(&mut self, first: u32) {
+        self.pool.make_room().unwrap();
+        let pages = (first..PAGES).step_by(self.rng.random_range(1..4)).take(40);
+        let absent: Vec<_> = pages.clone().filter(|&page| self.pool.is_absent(page)).collect();
+        let room = self.pool.free_frames() / 2;
+        self.pool.load_together(pages);
+        let is_used = |page: &&u32| self.expected[**page as usize].is_some();
+        for &page in absent.iter().take(room).filter(is_used) {
+            assert!(!self.pool.is_absent(page), "page {page} was read");
+            self.together += 1;
+            self.compare(page);
+        }
+    }
+
     fn compare(&self, page: u32) {
         let guard = self.guard(page);
         let node = guard.node();
@@ -253,6 +272,7 @@ fn pages_come_back_from_a_store_in_units_as_they_were() {
         let deltas = stats.deltas;
         let kept = world.pool.counters.kept.load(Relaxed);
         assert!(world.without_page > 1000, "{} records", world.without_page);
+        assert!(world.together > 1000, "{} pages together", world.together);
         assert_eq!(world.frames, (FRAMES.0 as u32, FRAMES.1 as u32), "memory moved, and back");
         let all = deltas.written > 1000 && deltas.merged > 1000 && kept > 100;
         assert_eq!(all, unit < 4096, "{kept} kept, {deltas:?}");

@@ -7,6 +7,7 @@ use crate::DbError;
 use crate::mvcc::Lookup;
 use crate::node::{Expected, Node, PageBytes};
 use crate::pool::{AbsentLeaf, CachedFrame, OptimisticGuard};
+use crate::scan::Direction;
 
 /// A way from the root of a tree down to a node.
 struct Way<'t> {
@@ -29,7 +30,23 @@ impl Trees {
     /// The leaf that a key belongs to.
     #[inline]
     pub(super) fn leaf(&self, tree: u32, key: &[u8]) -> Result<OptimisticGuard<'_>, DbError> {
-        match self.leaf_unless(tree, key, |_| None::<Infallible>)? {
+        self.leaf_by(tree, |node| node.child_index(key), |_| ())
+    }
+
+    /// The leaf to which those children lead that `choose` names. If it is not in memory, `load` may read it, and
+    /// others with it; otherwise it is read.
+    #[inline]
+    fn leaf_by(
+        &self,
+        tree: u32,
+        choose: impl Fn(Node<'_>) -> usize,
+        load: impl Fn(AbsentLeaf<'_, '_>),
+    ) -> Result<OptimisticGuard<'_>, DbError> {
+        let load = |leaf: AbsentLeaf<'_, '_>| {
+            load(leaf);
+            None::<Infallible>
+        };
+        match self.leaf_by_unless(tree, choose, load)? {
             Leaf::InMemory(leaf) => Ok(leaf),
             Leaf::Without(never) => match never {},
         }
@@ -41,19 +58,29 @@ impl Trees {
         &self,
         tree: u32,
         key: &[u8],
+        without: impl FnMut(AbsentLeaf<'_, '_>) -> Option<T>,
+    ) -> Result<Leaf<'_, T>, DbError> {
+        self.leaf_by_unless(tree, |node| node.child_index(key), without)
+    }
+
+    #[inline]
+    fn leaf_by_unless<T>(
+        &self,
+        tree: u32,
+        choose: impl Fn(Node<'_>) -> usize,
         mut without: impl FnMut(AbsentLeaf<'_, '_>) -> Option<T>,
     ) -> Result<Leaf<'_, T>, DbError> {
         let weight = self.pool.sample();
         loop {
-            let way = self.descend_by(tree, 1, weight, |node| node.child_index(key))?;
+            let way = self.descend_by(tree, 1, weight, &choose)?;
             let Some(Way { node: above, pages, .. }) = way else { continue };
             let node = above.node();
             if node.level() == 0 {
                 self.pool.count_descent(pages, weight);
                 return Ok(Leaf::InMemory(above));
             }
-            let index = node.child_index(key);
-            let absent = self.pool.absent_leaf(&above, node.child(index));
+            let index = choose(node);
+            let absent = self.pool.absent_leaf(&above, index);
             let found = match absent.and_then(&mut without) {
                 Some(done) => Leaf::Without(done),
                 None => match self.child(&above, index)? {
@@ -233,19 +260,27 @@ impl Trees {
     }
 
     /// Copies the leaf that a key belongs to, or with `before` the leaf that the greatest smaller
-    /// key belongs to.
+    /// key belongs to; an empty key stands for infinity there. If it is not in memory, it is read with `ahead`: so many
+    /// leaves at once, which a scan in this direction will need.
     pub fn copy_leaf(
         &self,
         tree: u32,
         key: &[u8],
         before: bool,
+        ahead: Option<(Direction, usize)>,
         copy: &mut PageBytes,
     ) -> Result<(), DbError> {
+        let choose = |node: Node<'_>| match before {
+            false => node.child_index(key),
+            true => last_before(node, key),
+        };
+        let load = |leaf: AbsentLeaf<'_, '_>| {
+            if let Some((direction, leaves)) = ahead {
+                leaf.load(direction, leaves);
+            }
+        };
         loop {
-            let seen = match before {
-                false => self.leaf(tree, key)?,
-                true => self.leaf_before(tree, key)?,
-            };
+            let seen = self.leaf_by(tree, choose, load)?;
             copy.become_copy_of(seen.node().page());
             if seen.is_unchanged() {
                 seen.accessed(1);
@@ -253,26 +288,17 @@ impl Trees {
             }
         }
     }
+}
 
-    /// The leaf that keys just below `key`, which is not the smallest of all, belong to. An empty
-    /// key stands for infinity.
-    fn leaf_before(&self, tree: u32, key: &[u8]) -> Result<OptimisticGuard<'_>, DbError> {
-        let weight = self.pool.sample();
-        let last_before = |node: Node<'_>| {
-            // A key that is the node's upper fence lies behind all its children.
-            let behind = match key.is_empty() || !node.covers(key) {
-                true => node.count(),
-                false => node.search(key).0,
-            };
-            behind.saturating_sub(1)
-        };
-        loop {
-            if let Some(way) = self.descend_by(tree, 0, weight, last_before)? {
-                self.pool.count_descent(way.pages, weight);
-                return Ok(way.node);
-            }
-        }
-    }
+/// The child of a node that keys just below `key`, which is not the smallest of all, belong to. An empty key stands
+/// for infinity.
+fn last_before(node: Node<'_>, key: &[u8]) -> usize {
+    // A key that is the node's upper fence lies behind all its children.
+    let behind = match key.is_empty() || !node.covers(key) {
+        true => node.count(),
+        false => node.search(key).0,
+    };
+    behind.saturating_sub(1)
 }
 
 /// Compares a page that came into memory, or has a new parent, with the entry of that parent: the

@@ -47,7 +47,7 @@ impl Needs {
         let mut rest = &adds[..];
         let mut leaf = PageBytes::zeroed();
         while let Some(first) = rest.first() {
-            trees.copy_leaf(first.tree, writes.key(first), false, &mut leaf)?;
+            trees.copy_leaf(first.tree, writes.key(first), false, None, &mut leaf)?;
             let node = Node::of(&leaf);
             let in_leaf = |w: &&&Write| w.tree == first.tree && node.covers(writes.key(w));
             let count = rest.iter().take_while(in_leaf).count().max(1);

@@ -8,7 +8,7 @@ use frostline_zone::{Device, Fault, Faulty, Shape, in_memory};
 use crate::mvcc::{Change, WriteKind, WriteSet};
 use crate::tree::Needs;
 use crate::wal::WalError;
-use crate::{Create, Db, DbError, Options, Table};
+use crate::{Create, Db, DbError, Direction, Options, Table};
 
 /// A database whose log is much larger than all its pages.
 fn open() -> Db {
@@ -101,6 +101,33 @@ fn a_page_to_be_split_that_must_be_read_is_read_before_a_frame_is_taken() {
     trees.make_room(table.root, &key(0), change).unwrap();
     assert!(pages_read() > before, "the leaf was in memory");
     assert_eq!(trees.pages.used(), used + 1);
+}
+
+#[test]
+fn a_long_scan_reads_more_and_more_leaves_at_once() {
+    const RECORDS: u32 = 4000;
+    let db = open_sized(6 << 20, 8 << 20, 1 << 20);
+    let table = db.create_table("t").unwrap();
+    (0..RECORDS / 10).for_each(|n| put(&db, table, 10 * n..10 * n + 10).unwrap());
+    let pages_read =
+        || db.core().trees.pool.counters.read.load(std::sync::atomic::Ordering::Relaxed);
+    for direction in [Direction::Forward, Direction::Backward] {
+        let look = db.begin_read().unwrap();
+        let mut scan = look.scan_all(table, direction);
+        let (mut expected, mut reads) = (Vec::from_iter(0..RECORDS), Vec::new());
+        if direction == Direction::Backward {
+            expected.reverse();
+        }
+        for n in expected {
+            let before = pages_read();
+            assert_eq!(scan.next().unwrap().unwrap().0, key(n));
+            reads.push(pages_read() - before);
+        }
+        assert!(scan.next().unwrap().is_none());
+        reads.retain(|&pages| pages > 0);
+        assert!(reads.iter().any(|&pages| pages >= 5), "{direction:?}: {reads:?}");
+        assert!(direction == Direction::Backward || reads[1..8] == [1; 7], "{reads:?}");
+    }
 }
 
 #[test]
