@@ -10,12 +10,21 @@ struct Victims {
     valid: u64,
 }
 
+impl Victims {
+    fn add(&mut self, pages: u32, valid: u32) {
+        self.pages += u64::from(pages);
+        self.valid += u64::from(valid);
+    }
+}
+
 /// Measurements of a volume.
 #[derive(Clone, Debug)]
 pub struct Measured {
     zone_pages: u32,
-    /// Victims of each group since the groups were last divided.
+    /// Victims of each group since [`Measured::start_groups`].
     groups: [Victims; CLASSES],
+    /// Pages that were copied out of all groups since then.
+    copied_from_groups: u64,
     /// Victims of the hot group since the epoch began.
     hot: Victims,
     hot_writes: u64,
@@ -32,6 +41,7 @@ impl Measured {
         Measured {
             zone_pages,
             groups: Default::default(),
+            copied_from_groups: 0,
             hot: Victims::default(),
             hot_writes: 0,
             hot_zones: 0,
@@ -49,16 +59,20 @@ impl Measured {
 
     /// A zone with `valid` valid pages is cleaned.
     pub fn victim(&mut self, class: usize, valid: u32) {
-        let add = |victims: &mut Victims, pages: u32| {
-            victims.pages += u64::from(pages);
-            victims.valid += u64::from(valid);
-        };
         self.copied += u64::from(valid);
-        if let Some(group) = self.groups.get_mut(class) {
-            add(group, self.zone_pages);
+        if class < CLASSES {
+            self.copied_from_groups += u64::from(valid);
         }
         if class == 0 {
-            add(&mut self.hot, self.zone_pages);
+            self.hot.add(self.zone_pages, valid);
+        }
+        self.passed(class, valid);
+    }
+
+    /// A zone with `valid` valid pages leaves a group, cleaned or uncopied.
+    pub fn passed(&mut self, class: usize, valid: u32) {
+        if let Some(group) = self.groups.get_mut(class) {
+            group.add(self.zone_pages, valid);
         }
     }
 
@@ -85,14 +99,15 @@ impl Measured {
     /// Starts the measurement of the groups' victims anew.
     pub fn start_groups(&mut self) {
         self.groups = Default::default();
+        self.copied_from_groups = 0;
     }
 
     /// Pages that were copied out of all groups since [`Measured::start_groups`].
-    pub fn copied(&self) -> u64 {
-        self.groups.iter().map(|group| group.valid).sum()
+    pub fn copied_from_groups(&self) -> u64 {
+        self.copied_from_groups
     }
 
-    /// Share of valid pages in a group's victims; `None` if it had no victims.
+    /// Share of valid pages in the zones that left a group; `None` if none did.
     pub fn valid(&self, class: usize) -> Option<f64> {
         let Victims { pages, valid } = *self.groups.get(class)?;
         (pages > 0).then(|| valid as f64 / pages as f64)
@@ -103,18 +118,21 @@ impl Measured {
         (self.hot, self.hot_writes, self.hot_zones) = (Victims::default(), 0, 0);
     }
 
-    /// The hot group as it was measured during `written` user writes.
+    /// The hot group as it was measured during `written` user writes. One that had no victim has the
+    /// zones that its writes fill.
     pub fn hot(&self, written: u32) -> Hot {
         let share = self.hot_writes as f64 / f64::from(written.max(1));
-        let victims = self.hot.pages / u64::from(self.zone_pages);
-        if victims == 0 || share <= 0.0 {
+        if share <= 0.0 {
             return Hot::NONE;
         }
-        let zones = (self.hot_zones / victims).max(1) as u32;
+        let zone_pages = u64::from(self.zone_pages);
+        let victims = self.hot.pages / zone_pages;
+        let mean = self.hot_zones.checked_div(victims);
+        let zones = mean.unwrap_or(self.hot_writes.div_ceil(zone_pages)).max(1) as u32;
         Hot {
             zones,
             share,
-            leak: self.hot.valid as f64 / self.hot.pages as f64,
+            leak: self.hot.valid as f64 / self.hot.pages.max(1) as f64,
             lifetime: (f64::from(zones) - 0.5) * f64::from(self.zone_pages) / share,
         }
     }

@@ -53,6 +53,17 @@ impl Hot {
         let lifetime = survival.age_of_queue(f64::from(zones) * zone_pages)?;
         Some(Hot { zones, share: 1.0 - survival.alive(lifetime), leak: 0.0, lifetime })
     }
+
+    /// A measured hot group, for the model, in which all versions that die within the lifetime die
+    /// in the hot group. A group that few pages come to keeps them for long, while most versions
+    /// die elsewhere, sooner. So the lifetime is at most that within which no more versions die
+    /// than die in the group.
+    #[must_use]
+    pub fn with_own_deaths(self, survival: &SurvivalCurve) -> Hot {
+        let deaths = self.share * (1.0 - self.leak);
+        let most = survival.age_at(1.0 - deaths).unwrap_or(f64::INFINITY);
+        Hot { lifetime: self.lifetime.min(most), ..self }
+    }
 }
 
 /// The zones of each group of the chain, the last group included.

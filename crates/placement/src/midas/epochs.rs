@@ -77,7 +77,7 @@ pub struct Epochs {
     error: f64,
     /// Valid pages at the start of the epoch.
     valid: u64,
-    /// The time from which the groups are measured: each has then had a victim.
+    /// The time from which the groups are measured: a zone has then left each.
     measured_from: Option<u32>,
     trouble: Trouble,
     events: Vec<(u32, GroupEvent)>,
@@ -220,7 +220,10 @@ impl Epochs {
         let hot = measured.hot(written);
         let fixed = match self.hot {
             false => Some(Hot::NONE),
-            true => (hot.leak > LEAKY || hot.share < SMALL).then_some(hot).filter(|h| h.zones > 0),
+            true => {
+                let keeps = hot.leak > LEAKY || hot.share < SMALL;
+                keeps.then(|| hot.with_own_deaths(&survival))
+            }
         };
         let (zone_pages, valid) = (f64::from(zone_pages), valid as f64);
         let space = Space { zone_pages, zones, valid, frozen: frozen * valid };
@@ -262,7 +265,7 @@ impl Epochs {
             return Decision::Keep;
         }
         self.measured_from = Some(now);
-        let after = 1.0 + measured.copied() as f64 / written;
+        let after = 1.0 + measured.copied_from_groups() as f64 / written;
         let irregular = irregular(&applied.prediction, groups, measured);
         measured.start_groups();
         if after > WORSE * applied.before {
@@ -305,4 +308,55 @@ fn irregular(
 
 fn quartiles(survival: &SurvivalCurve) -> [f64; 3] {
     [0.75, 0.5, 0.25].map(|share| survival.age_at(share).unwrap_or(f64::INFINITY))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frostline_random::SplitMix;
+
+    const PAGES: u32 = 5000;
+    const VOLUME: VolumeState =
+        VolumeState { now: 0, zone_pages: 16, zones: 336, valid: PAGES as u64 };
+
+    /// The division found after an epoch of uniform writes, of which each 200th went to the hot
+    /// group. The hot group has eight zones, of which `victims` were cleaned, all of them dead.
+    fn division_of_uniform_writes(victims: u32) -> Division {
+        let mut epochs = Epochs::new(Intervals::new(PAGES, VOLUME.zone_pages, 1), false, true);
+        let (groups, mut measured) = (Groups::default(), Measured::new(VOLUME.zone_pages));
+        let mut rng = SplitMix::new(7);
+        // The first cleaning, the first epoch, the second.
+        for length in [0, PAGES, VOLUME.zones * VOLUME.zone_pages * CAPACITIES] {
+            let from = epochs.started.or(epochs.first).unwrap_or(0);
+            for now in from + 1..=from + length {
+                epochs.written(rng.below(PAGES), now);
+                (now % 200 == 0).then(|| measured.hot_write());
+            }
+            for _ in 0..victims {
+                measured.hot_zones(8);
+                measured.victim(0, 0);
+            }
+            let volume = VolumeState { now: from + length, ..VOLUME };
+            epochs.decide(&volume, &groups, &mut measured);
+        }
+        match &epochs.events[..] {
+            [(_, GroupEvent::Epoch { division: Some(division), .. })] => **division,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_hot_group_that_few_pages_come_to_does_not_make_the_others_die_young() {
+        let Division { hot, prediction, .. } = division_of_uniform_writes(4);
+        assert_eq!(hot.zones, 8);
+        // Greedy cleaning of uniform writes costs 5.9 with this room.
+        assert!(prediction.waf > 5.0, "{prediction:?}");
+    }
+
+    #[test]
+    fn a_hot_group_without_a_victim_is_taken_as_it_was_measured() {
+        let Division { hot, prediction, .. } = division_of_uniform_writes(0);
+        assert!((hot.share - 0.005).abs() < 1e-4, "{hot:?}");
+        assert!(prediction.waf > 5.0, "{prediction:?}");
+    }
 }

@@ -246,7 +246,12 @@ impl Scheme for Midas {
     fn pick(&mut self, zones: &ZoneView<'_>, policy: &mut dyn VictimPolicy, choice: &mut Choice) {
         self.decide(zones, choice);
         self.end_the_endless();
-        if !self.groups.pick(zones, policy, choice) {
+        let from = choice.relabelled.len();
+        let found = self.groups.pick(zones, policy, choice);
+        for &(zone, class) in &choice.relabelled[from..] {
+            self.measured.passed(usize::from(class) - 1, zones.valid(zone));
+        }
+        if !found {
             self.merge(0);
             choice.victims.extend(policy.pick(zones));
         }
@@ -285,6 +290,8 @@ impl Scheme for Midas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::victims::Greedy;
+    use crate::zones::table::ZoneRows;
 
     fn midas(params: &str) -> Midas {
         let (_, mut params) = Params::parse(&format!("midas{params}")).unwrap();
@@ -342,5 +349,20 @@ mod tests {
             }
         }
         assert_eq!(sealed("").destination(&ZoneEvent { zone: 1, class: 1, now: 140 }), None);
+    }
+
+    #[test]
+    fn a_zone_that_goes_on_uncopied_counts_as_one_that_left_its_group_alive() {
+        let mut scheme = midas("");
+        let (mut table, mut choice) = (ZoneRows::new(16), Choice::default());
+        for (class, garbage) in [(1, 0), (1, 2), (2, 3)] {
+            table.seal(class, garbage, 0);
+        }
+        scheme.groups.divide([0, 2].into_iter(), 1, &table.view(), &mut choice);
+        scheme.groups.sealed(9, 1);
+        scheme.pick(&table.view(), &mut Greedy, &mut choice);
+        assert_eq!((choice.relabelled, choice.victims), (vec![(1, 2)], vec![3]));
+        let Midas { measured, .. } = &scheme;
+        assert_eq!((measured.valid(1), measured.copied_from_groups()), (Some(1.0), 0));
     }
 }
