@@ -33,20 +33,23 @@ pub struct Contents {
 impl Contents {
     /// The content of a page.
     pub fn of(self, lba: u32, version: u64) -> Vec<u8> {
-        let is_own =
-            |word: usize| OFTEN.contains(&word) || word == ONE.start + version as usize % ONE.len();
-        let of_word = |word: usize| match version / self.far {
-            _ if !self.in_units || is_own(word) => version,
-            _ if SOMETIMES.contains(&word) => version.div_ceil(self.near),
-            image => image,
+        let word = |of: u64| (u64::from(lba + 1) << 40 | of).to_le_bytes();
+        if !self.in_units {
+            return word(version).repeat(PAGE / 8);
+        }
+        let image = version / self.far;
+        let mut page = word(image).repeat(PAGE / 8);
+        let mut set = |words: Range<usize>, to: [u8; 8]| {
+            page[8 * words.start..8 * words.end].copy_from_slice(&to.repeat(words.len()));
         };
-        let is_hole =
-            |word: &usize| self.in_units && version / self.far % 2 == 1 && HOLE.contains(word);
-        let words = (0..PAGE / 8).map(|word| match word {
-            word if is_hole(&word) => 0,
-            word => u64::from(lba + 1) << 40 | of_word(word),
-        });
-        words.flat_map(u64::to_le_bytes).collect()
+        let one = ONE.start + version as usize % ONE.len();
+        set(OFTEN, word(version));
+        set(SOMETIMES, word(version.div_ceil(self.near)));
+        set(one..one + 1, word(version));
+        if image % 2 == 1 {
+            set(HOLE, [0; 8]);
+        }
+        page
     }
 
     /// The version of a page; panics if it is none, whole.
