@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::zoned::{Medium, Zoned};
+use crate::zoned::{Medium, Zoned, read_one_by_one};
 use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneRead, ZoneState};
 
 /// A copy-on-write view of another device: reads come from the device, while appends, resets and
@@ -120,12 +120,8 @@ impl Medium for Overlay {
         if reads.iter().all(is_below) && self.below.read_all(reads).is_ok() {
             return Ok(());
         }
-        // One by one, to tell which can't be read.
-        for (index, read) in reads.iter_mut().enumerate() {
-            let done = self.read(read.zone, read.offset, read.buffer);
-            done.map_err(|error| (index, error))?;
-        }
-        Ok(())
+        // This also tells which can't be read.
+        read_one_by_one(self, reads)
     }
 
     fn reset(&self, zone: u32) -> io::Result<()> {

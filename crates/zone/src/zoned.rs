@@ -17,11 +17,7 @@ pub(crate) trait Medium: Send + Sync {
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
     /// Fills several buffers; on an error, says which could not be filled.
     fn read_all(&self, reads: &mut [ZoneRead<'_>]) -> Result<(), (usize, io::Error)> {
-        for (index, read) in reads.iter_mut().enumerate() {
-            let done = self.read(read.zone, read.offset, read.buffer);
-            done.map_err(|error| (index, error))?;
-        }
-        Ok(())
+        read_one_by_one(self, reads)
     }
     fn reset(&self, zone: u32) -> io::Result<()>;
     fn finish(&self, zone: u32) -> io::Result<()>;
@@ -41,6 +37,18 @@ pub(crate) trait Medium: Send + Sync {
     fn rebuilt_blocks(&self) -> u64 {
         0
     }
+}
+
+/// Fills several buffers, one after the other; on an error, says which could not be filled.
+pub(crate) fn read_one_by_one<M: Medium + ?Sized>(
+    medium: &M,
+    reads: &mut [ZoneRead<'_>],
+) -> Result<(), (usize, io::Error)> {
+    for (index, read) in reads.iter_mut().enumerate() {
+        let done = medium.read(read.zone, read.offset, read.buffer);
+        done.map_err(|error| (index, error))?;
+    }
+    Ok(())
 }
 
 /// A device that keeps the rules of zones over a medium.
