@@ -27,17 +27,15 @@ const PARTS: usize = 3;
 const TOGETHER: usize = 32;
 
 thread_local! {
-    /// The records of pages, while these are made of them.
-    static RECORDS: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
-    /// Pages of the device that hold a record, or all that are read side by side.
+    /// The records of a page, while it is made of them.
+    static RECORDS: RefCell<[Vec<u8>; PARTS]> = RefCell::new(room());
+    /// Pages of the device that hold a record, or all of a page's.
     static PAGES: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(PARTS * MOST));
 }
 
-/// Memory for the records of so many pages.
-fn room(records: &mut Vec<Vec<u8>>, pages: usize) -> &mut [[Vec<u8>; PARTS]] {
-    let needed = records.len().max(pages * PARTS);
-    records.resize_with(needed, || vec![0; PAGE]);
-    &mut records.as_chunks_mut().0[..pages]
+/// Memory for the records of a page.
+fn room() -> [Vec<u8>; PARTS] {
+    [(); PARTS].map(|()| vec![0; PAGE])
 }
 
 /// A page that is read together with others.
@@ -67,8 +65,7 @@ impl Inner {
         let found = match self.layout.sizes.unit() {
             None => self.read_record(lba, into)?.is_some(),
             Some(_) => RECORDS.with(|records| {
-                let mut records = records.borrow_mut();
-                self.read_records(lba, kept, &mut room(&mut records, 1)[0], into, changed)
+                self.read_records(lba, kept, &mut records.borrow_mut(), into, changed)
             })?,
         };
         self.shrink_map()?;
@@ -142,33 +139,23 @@ impl Inner {
 
     /// Reads pages, as [`Self::read_page`] reads each, but all their records that are on the device side by side.
     pub fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
-        RECORDS.with(|records| {
-            let records = &mut *records.borrow_mut();
-            let together = reads.chunks_mut(TOGETHER);
-            together
-                .flat_map(|reads| {
-                    let records = room(records, reads.len());
-                    self.read_together(reads, records)
-                })
-                .collect()
-        })
+        reads.chunks_mut(TOGETHER).flat_map(|reads| self.read_together(reads)).collect()
     }
 
-    fn read_together(
-        &self,
-        reads: &mut [PageRead<'_>],
-        records: &mut [[Vec<u8>; PARTS]],
-    ) -> Vec<Result<bool, StoreError>> {
+    fn read_together(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
+        // Not kept by the thread as that for one page is: it is a megabyte.
+        let mut records: Vec<_> = reads.iter().map(|_| room()).collect();
+        let mut pages = AlignedBuf::zeroed(reads.len() * PARTS * MOST);
         let find = |(read, records): (&PageRead<'_>, &mut _)| {
             self.check_page(read.lba, read.page)?;
             self.find_parts(read.lba, read.kept, records)
         };
-        let found: Vec<_> = reads.iter().zip(&mut *records).map(find).collect();
-        let parts = found.iter().zip(&mut *records).filter_map(|(found, records)| {
+        let found: Vec<_> = reads.iter().zip(&mut records).map(find).collect();
+        let parts = found.iter().zip(&mut records).filter_map(|(found, records)| {
             let found = found.as_ref().ok()?;
             Some(found.iter().zip(records))
         });
-        let arrived = self.read_side_by_side(parts.flatten());
+        let arrived = self.read_side_by_side(parts.flatten(), &mut pages);
         let make = |((read, found), records): ((&mut PageRead<'_>, Result<_, _>), &mut _)| {
             let found: [Option<RecordLookup>; PARTS] = found?;
             let is_there = found[0].is_some();
@@ -183,7 +170,7 @@ impl Inner {
             }
             Ok(is_there)
         };
-        let results: Vec<_> = reads.iter_mut().zip(found).zip(records).map(make).collect();
+        let results: Vec<_> = reads.iter_mut().zip(found).zip(&mut records).map(make).collect();
         match self.shrink_map() {
             Ok(()) => results,
             Err(error) => vec![Err(error); results.len()],
@@ -222,7 +209,10 @@ impl Inner {
             RecordLookup::At(at) => at,
         };
         self.counters.count_reads(1);
-        self.read_span(at.zone, at.span, &mut into[..at.span.bytes])?;
+        PAGES.with(|pages| {
+            let record = &mut into[..at.span.bytes];
+            self.read_span(at.zone, at.span, record, &mut pages.borrow_mut())
+        })?;
         self.compare(lba, at, into)
     }
 
@@ -234,7 +224,9 @@ impl Inner {
         found: [Option<RecordLookup>; N],
         into: &mut [Vec<u8>; N],
     ) -> Result<[usize; N], StoreError> {
-        self.read_side_by_side(found.iter().zip(&mut *into))?;
+        PAGES.with(|pages| {
+            self.read_side_by_side(found.iter().zip(&mut *into), &mut pages.borrow_mut())
+        })?;
         self.compare_all(lba, found, into)
     }
 
@@ -256,10 +248,11 @@ impl Inner {
         Ok(bytes)
     }
 
-    /// Reads those of some records that are on the device.
+    /// Reads those of some records that are on the device, with memory for the pages that hold them.
     fn read_side_by_side<'r>(
         &self,
         records: impl Iterator<Item = (&'r Option<RecordLookup>, &'r mut Vec<u8>)>,
+        pages: &mut [u8],
     ) -> Result<(), StoreError> {
         let on_device = records.filter_map(|(found, into)| match found {
             Some(RecordLookup::At(at)) => Some((at.zone, at.span, into)),
@@ -267,26 +260,24 @@ impl Inner {
         });
         let mut records: ArrayVec<_, { TOGETHER * PARTS }> = on_device.collect();
         self.counters.count_reads(records.len() as u64);
-        if let [(zone, span, into)] = &mut records[..] {
-            return Ok(self.read_span(*zone, *span, &mut into[..span.bytes])?);
+        match &mut records[..] {
+            [] => return Ok(()),
+            [(zone, span, into)] => {
+                return Ok(self.read_span(*zone, *span, &mut into[..span.bytes], pages)?);
+            }
+            _ => {}
         }
-        PAGES.with(|pages| {
-            let mut pages = pages.borrow_mut();
-            if pages.len() < records.len() * MOST {
-                *pages = AlignedBuf::zeroed(records.len() * MOST);
-            }
-            let mut reads = ArrayVec::<ZoneRead<'_>, { TOGETHER * PARTS }>::new();
-            for (&(zone, span, _), pages) in records.iter().zip(pages.chunks_mut(MOST)) {
-                let offset = u64::from(span.page) * PAGE as u64;
-                reads.push(ZoneRead { zone, offset, buffer: &mut pages[..span.pages() * PAGE] });
-            }
-            self.device.read_all(&mut reads)?;
-            drop(reads);
-            for ((_, span, into), pages) in records.iter_mut().zip(pages.chunks(MOST)) {
-                into[..span.bytes].copy_from_slice(&pages[span.skip..][..span.bytes]);
-            }
-            Ok(())
-        })
+        let mut reads = ArrayVec::<ZoneRead<'_>, { TOGETHER * PARTS }>::new();
+        for (&(zone, span, _), pages) in records.iter().zip(pages.chunks_mut(MOST)) {
+            let offset = u64::from(span.page) * PAGE as u64;
+            reads.push(ZoneRead { zone, offset, buffer: &mut pages[..span.pages() * PAGE] });
+        }
+        self.device.read_all(&mut reads)?;
+        drop(reads);
+        for ((_, span, into), pages) in records.iter_mut().zip(pages.chunks(MOST)) {
+            into[..span.bytes].copy_from_slice(&pages[span.skip..][..span.bytes]);
+        }
+        Ok(())
     }
 
     /// Compares a record that was read with its sum; returns its bytes.
@@ -327,20 +318,23 @@ impl Inner {
         Ok(found)
     }
 
-    /// Reads a record of the device.
-    fn read_span(&self, zone: u32, span: Span, into: &mut [u8]) -> Result<(), DeviceError> {
+    /// Reads a record of the device, with memory for the pages that hold it.
+    fn read_span(
+        &self,
+        zone: u32,
+        span: Span,
+        into: &mut [u8],
+        pages: &mut [u8],
+    ) -> Result<(), DeviceError> {
         let at = u64::from(span.page) * PAGE as u64;
         if (span.skip, span.bytes) == (0, PAGE) {
             return self.device.read(zone, at, into);
         }
         // Devices read whole pages.
-        PAGES.with(|pages| {
-            let mut pages = pages.borrow_mut();
-            let pages = &mut pages[..span.pages() * PAGE];
-            self.device.read(zone, at, pages)?;
-            into.copy_from_slice(&pages[span.skip..][..span.bytes]);
-            Ok(())
-        })
+        let pages = &mut pages[..span.pages() * PAGE];
+        self.device.read(zone, at, pages)?;
+        into.copy_from_slice(&pages[span.skip..][..span.bytes]);
+        Ok(())
     }
 
     /// Calls `visit` with every page of a range that there is, in order.
