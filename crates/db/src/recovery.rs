@@ -13,11 +13,12 @@
 use frostline_store::{Durable, Store};
 
 use crate::core::Core;
+use crate::direction::Direction;
 use crate::layout::{CATALOG, FIRST_PAGES, OVERFLOW_TREE};
 use crate::overflow::number_behind;
 use crate::pages::Used;
 use crate::record::{CREATE, FORMER, LoggedWrites, PAGES, SPLIT, STORE, TRANSACTION, parse_create};
-use crate::scan::{Direction, Scan};
+use crate::scan::Scan;
 use crate::view::View;
 use crate::wal::Lsn;
 use crate::{DbError, Progress};

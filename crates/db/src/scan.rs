@@ -4,19 +4,11 @@ use std::cell::Cell;
 use std::cmp::Ordering;
 
 use crate::DbError;
+use crate::direction::Direction;
 use crate::mvcc::{Lookup, WriteKind};
 use crate::node::{Node, PageBytes};
 use crate::pool::TOGETHER;
 use crate::view::View;
-
-/// The direction of a scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// To greater keys.
-    Forward,
-    /// To smaller keys.
-    Backward,
-}
 
 /// A scan: the records that a transaction sees, in order. It copies a leaf at a time, so that no
 /// latch is held between two records.
@@ -267,8 +259,8 @@ impl<'t, 'd> Scan<'t, 'd> {
         let trees = self.view.trees;
         let before = self.direction == Direction::Backward && self.more == More::Leaf;
         // A quarter of those that it has passed: so a short scan reads none in vain.
-        let ahead = Some((self.direction, (self.leaves / 4).min(TOGETHER)));
-        let ahead = ahead.filter(|&(_, leaves)| leaves > 1);
+        let leaves = (self.leaves / 4).min(TOGETHER);
+        let ahead = (leaves > 1).then_some((self.direction, leaves));
         self.leaves += 1;
         trees.copy_leaf(self.tree, &self.fence, before, ahead, self.leaf.page_mut())?;
         let node = Node::of(self.leaf.page());

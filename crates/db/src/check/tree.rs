@@ -143,7 +143,8 @@ impl<'w> Walk<'w> {
         self.counts.inner += 1;
         self.counts.levels = self.counts.levels.max(node.level() as u32 + 1);
         for index in 0..node.count() {
-            if index % TOGETHER == 0 {
+            // A chunk of inner nodes could leave again before their turn comes.
+            if node.level() == 1 && index % TOGETHER == 0 {
                 let next = index..(index + TOGETHER).min(node.count());
                 self.trees.pool.load_together(next.map(|index| node.child(index)));
             }

@@ -7,7 +7,6 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use super::eviction::Evictor;
 use super::memory::Zeroed;
 use super::{Division, Pool};
 use crate::node::PageBytes;
@@ -21,7 +20,7 @@ const TURNS: u32 = 2;
 /// Moves of memory from one end to the other.
 const STEPS: u32 = 8;
 
-/// What both sides save.
+/// The reads that records save, and those that pages would save in their place.
 pub struct Savings {
     /// For each page how many had left memory when it did last, or was needed without being there.
     left_at: Zeroed<AtomicU32>,
@@ -135,27 +134,24 @@ impl Balance {
         };
         (wanted != self.wanted).then_some(wanted)
     }
-}
 
-impl Evictor {
     /// Goes on with a move of memory, or begins one.
-    pub(super) fn balance(&mut self, pool: &Pool) {
-        let balance = &mut self.balance;
-        let (in_use, bytes) = (pool.frames_in_use(), balance.for_records());
-        if balance.wanted > in_use {
+    pub fn go_on(&mut self, pool: &Pool) {
+        let (in_use, bytes) = (pool.frames_in_use(), self.for_records());
+        if self.wanted > in_use {
             if pool.records.bytes() <= bytes {
-                pool.set_frames_in_use(balance.wanted);
+                pool.set_frames_in_use(self.wanted);
             }
         } else if pool.records.most_bytes() < bytes {
             if pool.lock_free().are_others_idle() {
                 pool.memory.release(in_use as usize..pool.frames.len());
                 pool.records.set_most_bytes(bytes);
             }
-        } else if let Some(wanted) = balance.next(&pool.savings) {
-            balance.wanted = wanted;
+        } else if let Some(wanted) = self.next(&pool.savings) {
+            self.wanted = wanted;
             match wanted < in_use {
                 true => pool.set_frames_in_use(wanted),
-                false => pool.records.set_most_bytes(balance.for_records()),
+                false => pool.records.set_most_bytes(self.for_records()),
             }
         }
     }

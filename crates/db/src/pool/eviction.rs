@@ -12,7 +12,6 @@ use parking_lot::MutexGuard;
 
 use super::balance::Balance;
 use super::frame::{CHANGE, CLEAN, NO_PAGE};
-use super::free_frames::FreeFrames;
 use super::{ABSENT, ExclusiveGuard, FRAME, Pool};
 use crate::DbError;
 use crate::node::{
@@ -42,7 +41,7 @@ pub struct Evictor {
     hand: u32,
     batch: Vec<u32>,
     copies: Vec<[u8; PAGE_BYTES]>,
-    pub(super) balance: Balance,
+    balance: Balance,
 }
 
 impl Evictor {
@@ -65,7 +64,7 @@ impl Evictor {
             self.write_batch(pool, true)?;
             pool.write_excess()?;
             pool.drop_records();
-            self.balance(pool);
+            self.balance.go_on(pool);
         }
         Ok(())
     }
@@ -91,7 +90,8 @@ impl Evictor {
     fn clear_out(&mut self, pool: &Pool) {
         if !pool.lock_free().are_others_idle() {
             for frame in pool.frames_in_use()..pool.frames.len() as u32 {
-                if pool.frames[frame as usize].page() != NO_PAGE && self.batch.len() < BATCH {
+                // Half of a batch: those that wait for frames get some from the other half.
+                if pool.frames[frame as usize].page() != NO_PAGE && self.batch.len() < BATCH / 2 {
                     self.let_leave(pool, frame);
                 }
             }
@@ -321,7 +321,7 @@ impl Pool {
 
     /// Waits until there are fewer free frames than there should be, or the time is over.
     pub fn wait_until_needed(&self, time: Duration) {
-        let mut free = self.free.lock();
+        let mut free = self.lock_free();
         if free.len() > self.low_water() {
             self.needed.wait_for(&mut free, time);
         }
@@ -366,10 +366,6 @@ impl Pool {
         };
         self.counters.stalled_ns.fetch_add(begun.elapsed().as_nanos() as u64, Relaxed);
         Ok(frame)
-    }
-
-    pub(super) fn lock_free(&self) -> MutexGuard<'_, FreeFrames> {
-        self.free.lock()
     }
 }
 

@@ -47,8 +47,7 @@ impl Pool {
         let frame = match self.take_free() {
             Ok(frame) => frame,
             Err(error) => {
-                entry.store(ABSENT, Release);
-                self.wake_waiting();
+                self.stays_absent(entry);
                 return Err(error);
             }
         };
@@ -67,13 +66,17 @@ impl Pool {
         })
     }
 
-    /// Reads those of some pages into memory that are not there, side by side, and as many as half of the free frames
-    /// have room for. One that can't be read stays where it is: whoever needs it gets the error.
+    /// Reads those of some pages into memory that are not there, side by side: as many as there are frames for in half of
+    /// the free ones. A page that can't be read stays on the device, and the next thread that needs it gets the error.
     pub fn load_together(&self, pages: impl IntoIterator<Item = u32>) {
+        let absent: Vec<_> = pages.into_iter().filter(|&page| self.is_absent(page)).collect();
+        if absent.is_empty() {
+            return;
+        }
         if self.free_frames() <= self.low_water()
             && let Some(mut evictor) = self.evictor.try_lock()
         {
-            // Whoever needs a frame gets the error.
+            // The next thread that needs a frame gets the error.
             let _ = evictor.keep_free(self);
         }
         let most = self.free_frames() / 2;
@@ -81,13 +84,12 @@ impl Pool {
             let entry = self.entry(page).ok()?;
             entry.compare_exchange(ABSENT, LOADING, AcqRel, Acquire).ok()?;
             let Some(frame) = self.take_without_wait() else {
-                entry.store(ABSENT, Release);
-                self.wake_waiting();
+                self.stays_absent(entry);
                 return None;
             };
             Some(Arriving { page, entry, frame, kept: self.kept.borrow(page) })
         };
-        let arriving: Vec<_> = pages.into_iter().filter_map(begin).take(most).collect();
+        let arriving: Vec<_> = absent.into_iter().filter_map(begin).take(most).collect();
         let mut bytes = AlignedBuf::zeroed(arriving.len() * PAGE_BYTES);
         let begun = arriving.iter().zip(bytes.chunks_mut(PAGE_BYTES));
         let mut reads: Vec<_> = begun
@@ -115,14 +117,15 @@ impl Pool {
     ) -> Result<(), DbError> {
         self.counters.read.fetch_add(1, Relaxed);
         let arrived = read.and_then(|changed| self.arrive(arriving, changed, bytes));
-        if arrived.is_err() {
+        if arrived.is_ok() {
+            self.wake_waiting();
+        } else {
             if arriving.kept.is_some() {
                 self.kept.release(arriving.page);
             }
             self.give_free(arriving.frame);
-            arriving.entry.store(ABSENT, Release);
+            self.stays_absent(arriving.entry);
         }
-        self.wake_waiting();
         arrived
     }
 
@@ -166,7 +169,13 @@ impl Pool {
         Ok(())
     }
 
-    /// Wakes those that wait for a page which was being read.
+    /// A page that was to be read is still not in memory.
+    fn stays_absent(&self, entry: &AtomicU32) {
+        entry.store(ABSENT, Release);
+        self.wake_waiting();
+    }
+
+    /// Wakes threads that wait for a page which was being read.
     fn wake_waiting(&self) {
         drop(self.loading.lock());
         self.loaded.notify_all();

@@ -29,7 +29,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 pub use eviction::Evictor;
 pub use frame::CLEAN;
@@ -413,6 +413,10 @@ impl Pool {
         self.in_use.store(count, Relaxed);
         drop(free);
         self.freed.notify_all();
+    }
+
+    fn lock_free(&self) -> MutexGuard<'_, FreeFrames> {
+        self.free.lock()
     }
 
     fn give_free(&self, frame: u32) {

@@ -7,8 +7,8 @@ use frostline_store::StoreError;
 use super::loading::TOGETHER;
 use super::{ABSENT, OptimisticGuard, Pool};
 use crate::DbError;
+use crate::direction::Direction;
 use crate::mvcc::{Change, Lookup};
-use crate::scan::Direction;
 
 /// A leaf that is not in memory, as the node above it tells.
 pub struct AbsentLeaf<'g, 'p> {
@@ -61,6 +61,7 @@ impl AbsentLeaf<'_, '_> {
             pages.reverse();
         }
         if self.parent.is_unchanged() {
+            pages.retain(|&page| self.pool.is_absent(page));
             pages.iter().for_each(|&page| self.pool.note_miss(page));
             self.pool.load_together(pages);
         }

@@ -11,10 +11,11 @@ pub use commit::Commit;
 use crate::DbError;
 use crate::catalog::{Catalog, Table};
 use crate::core::Core;
+use crate::direction::Direction;
 use crate::layout::CATALOG;
 use crate::mvcc::{Lookup, WriteKind, WriteSet};
 use crate::node::{LONGEST_KEY, LONGEST_RECORD};
-use crate::scan::{Direction, Scan};
+use crate::scan::Scan;
 use crate::view::View;
 
 /// A transaction. It reads the state that was committed when it began, and its own writes. Others

@@ -4,10 +4,10 @@ use std::convert::Infallible;
 
 use super::Trees;
 use crate::DbError;
+use crate::direction::Direction;
 use crate::mvcc::Lookup;
 use crate::node::{Expected, Node, PageBytes};
 use crate::pool::{AbsentLeaf, CachedFrame, OptimisticGuard};
-use crate::scan::Direction;
 
 /// A way from the root of a tree down to a node.
 struct Way<'t> {
