@@ -1,5 +1,9 @@
 //! `frostline report`: a page without further files.
 
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
 use crate::run::Scratch;
 
 fn read(scratch: &Scratch, name: &str) -> String {
@@ -93,6 +97,67 @@ fn results_of_benches_and_of_several_sweeps_share_a_page() {
     let page = read(&scratch, "page.html");
     assert_eq!(page.matches("<h2>").count(), 3);
     assert!(page.contains("gp 0.15") && page.contains("gp 0.3"), "{page}");
+}
+
+/// Results in which there is little to draw: one run of one class, no relocations, empty windows, no lifespans.
+fn degenerate(scratch: &Scratch) -> [&'static str; 3] {
+    scratch.quiet("gen uniform --pages 3000 --writes 0 --fill -q -o once.u32");
+    let sim = "--scheme nosep --zone 256KiB --no-gain --no-timing -q";
+    scratch.quiet(&format!("sim z.u32 {sim} -o one.json"));
+    scratch.quiet(&format!("sim once.u32 {sim} --window 500 --lifespans -o none.json"));
+    let mut empty = serde_json::from_str::<serde_json::Value>(&read(scratch, "none.json")).unwrap();
+    let run = &mut empty["runs"][0];
+    let window = json!({"user_writes": 0, "relocations": 0, "waf": 1.0});
+    run["windows"] = json!([window, window]);
+    run["user_writes"] = json!(0);
+    run["classes"] = json!([{"class": 1, "user_writes": 0, "relocations": 0, "lifespans": [0; 8]}]);
+    run["far"] = json!(null);
+    empty["trace"]["path"] = json!("empty.u32");
+    scratch.file("empty.json", empty.to_string());
+    ["one.json", "none.json", "empty.json"]
+}
+
+/// The lines that a browser writes to its console when it opens a page; `None` if there is no browser.
+fn console(scratch: &Scratch, page: &str) -> Option<Vec<String>> {
+    let run = |browser: &str| {
+        let options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"];
+        let profile = format!("--user-data-dir={}", scratch.path("profile").display());
+        let mut command = Command::new(browser);
+        command.args(options).args([&profile, "--window-size=800,600", "--dump-dom"]);
+        command.arg(scratch.path(page)).stdin(Stdio::null()).env("HOME", scratch.path(""));
+        command.output().ok().filter(|output| output.status.success())
+    };
+    let output = ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(run)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    Some(said.lines().filter(|line| line.contains("CONSOLE")).map(str::to_string).collect())
+}
+
+#[test]
+fn a_browser_has_nothing_to_complain_of() {
+    let scratch = zipf();
+    scratch.file("wrong.html", "<!doctype html><svg><line x1=\"NaN\"/></svg>");
+    let Some(complaints) = console(&scratch, "wrong.html") else {
+        eprintln!("no Chromium is installed: no page is opened");
+        return;
+    };
+    assert_eq!(complaints.len(), 1, "a mistake is seen: {complaints:?}");
+    scratch.quiet(&format!("{SIM} -o r.ndjson"));
+    let others = degenerate(&scratch).join(" ");
+    scratch.quiet(&format!("report r.ndjson {others} -o page.html"));
+    assert_eq!(console(&scratch, "page.html"), Some(Vec::new()));
+}
+
+#[test]
+fn results_with_little_to_draw_have_only_finite_numbers() {
+    let scratch = zipf();
+    for name in degenerate(&scratch) {
+        scratch.quiet(&format!("report {name} -o page.html"));
+        let page = read(&scratch, "page.html").to_lowercase();
+        assert_eq!(page.matches("<h2>").count(), 1, "{name}");
+        let wrong = ["nan", "inf"].map(|word| page.matches(&format!("\"{word}")).count());
+        assert_eq!(wrong, [0, 0], "{name}");
+        assert!(!page.contains("nan %"), "{name}");
+    }
 }
 
 #[test]

@@ -152,6 +152,7 @@ pub(super) fn lines(
         points().fold((1e-9, 1e-9), |(x, y): (f64, f64), p| (x.max(p.0), y.max(p.1)));
     let least = points().map(|point| point.1).fold(f64::INFINITY, f64::min);
     let floor = if least >= 1.0 { 1.0 } else { 0.0 };
+    let top = top.max(floor + 1e-2);
     draw(label, |width| {
         let across = Axis { from: 0.0, to: right, left: 40.0, right: width - 14.0 };
         // The vertical axis goes upwards.
@@ -169,9 +170,8 @@ pub(super) fn lines(
         marks.push(text(at(across.right, HEIGHT + 32.0), "end", "soft", axis));
         for (number, (line, name)) in lines.iter().zip(names).enumerate() {
             let place = |&(x, y): &(f64, f64)| -> At { at(across.x(x), up.x(y)) };
-            let points: Vec<_> = line.iter().map(place).map(|(x, y)| format!("{x},{y}")).collect();
-            let class = format!("l{}", number % COLOURS);
-            marks.push(Mark::Path { points: points.join(" "), class, told: name.clone() });
+            let (points, class) = (line.iter().map(place), format!("l{}", number % COLOURS));
+            marks.push(Mark::Path { points: points.collect(), class, told: name.clone() });
         }
         (marks, HEIGHT + 40.0)
     })

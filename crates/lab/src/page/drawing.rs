@@ -28,8 +28,26 @@ pub(super) enum Mark {
     Line { from: At, to: At, class: &'static str },
     Bar { at: At, size: At, class: String, told: String },
     Dot { at: At, class: String, told: String },
-    Path { points: String, class: String, told: String },
+    Path { points: Vec<At>, class: String, told: String },
     Text { at: At, anchor: &'static str, class: &'static str, text: String },
+}
+
+impl Mark {
+    /// The mark with those of its places that are finite; `None` if it can't be drawn. SVG has no other numbers.
+    fn finite(self) -> Option<Mark> {
+        let is_finite =
+            |places: &[At]| places.iter().all(|(x, y)| x.0.is_finite() && y.0.is_finite());
+        match self {
+            Mark::Path { points, class, told } => {
+                let points: Vec<_> =
+                    points.into_iter().filter(|point| is_finite(&[*point])).collect();
+                (!points.is_empty()).then_some(Mark::Path { points, class, told })
+            }
+            Mark::Line { from, to, .. } => is_finite(&[from, to]).then_some(self),
+            Mark::Bar { at, size, .. } => is_finite(&[at, size]).then_some(self),
+            Mark::Dot { at, .. } | Mark::Text { at, .. } => is_finite(&[at]).then_some(self),
+        }
+    }
 }
 
 /// A drawing.
@@ -62,6 +80,7 @@ pub(super) fn draw(
 ) -> Result<Drawings, askama::Error> {
     let svg = |class, width| {
         let (marks, height) = marks(width);
+        let marks = marks.into_iter().filter_map(Mark::finite).collect();
         let label = label.to_string();
         Drawing { class, width: Pixels(width), height: Pixels(height), label, marks }.render()
     };
@@ -73,16 +92,20 @@ pub(super) fn text(place: At, anchor: &'static str, class: &'static str, text: &
     Mark::Text { at: place, anchor, class, text: text.to_string() }
 }
 
-/// Steps of an axis from 0 or above: round numbers, at most `most` of them.
+/// Steps of an axis from 0 or above: round numbers, at most `most` of them and one more where the axis begins.
+/// None if `most` is 0, or if the axis has no length.
 pub(super) fn steps(from: f64, to: f64, most: usize) -> Vec<f64> {
-    let rough = ((to - from) / most as f64).max(1e-9);
+    let rough = (to - from) / most as f64;
+    if !rough.is_normal() || rough < 0.0 {
+        return Vec::new();
+    }
     let power = 10f64.powf(rough.log10().floor());
     let step =
         [1.0, 2.0, 5.0, 10.0].map(|n| n * power).into_iter().find(|step| *step >= rough * 0.999);
     let step = step.unwrap_or(power * 10.0);
-    let first = (from / step).ceil() as i64;
-    let last = (to / step * 1.000_001).floor() as i64;
-    (first..=last).map(|n| n as f64 * step).collect()
+    let (first, last) = ((from / step).ceil(), (to / step + 1e-6).floor());
+    let number = (last - first).max(-1.0) as usize + 1;
+    (0..number.min(most + 1)).map(|n| (first + n as f64) * step).collect()
 }
 
 /// A number in the form for axes and tables.

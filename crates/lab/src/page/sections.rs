@@ -114,6 +114,11 @@ fn one_value(
     Ok(Some(section(title, note, drawings, Vec::new(), headings, data.collect())))
 }
 
+/// The sum of counts, which may come from a file that holds any numbers.
+fn sum<'a>(counts: impl IntoIterator<Item = &'a u64>) -> f64 {
+    counts.into_iter().map(|&count| count as f64).sum()
+}
+
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
@@ -174,9 +179,9 @@ fn over_time(dataset: &Dataset<'_>) -> askama::Result<Option<Section>> {
         return Ok(None);
     }
     let line = |run: &&RunReport| {
-        let mut written = 0;
+        let mut written = 0u64;
         let points = run.windows.iter().map(|window| {
-            written += window.user_writes;
+            written = written.saturating_add(window.user_writes);
             (written as f64 / 1e6, window.waf)
         });
         points.collect::<Vec<_>>()
@@ -186,9 +191,9 @@ fn over_time(dataset: &Dataset<'_>) -> askama::Result<Option<Section>> {
     let drawings = lines("WAF over time", &names, &curves, "million user writes")?;
     let mut data = Vec::new();
     for run in &with {
-        let mut written = 0;
+        let mut written = 0u64;
         for window in &run.windows {
-            written += window.user_writes;
+            written = written.saturating_add(window.user_writes);
             let waf = format!("{:.4}", window.waf);
             data.push(vec![run.scheme.clone(), run.victim.clone(), written.to_string(), waf]);
         }
@@ -249,11 +254,11 @@ fn by_lifespan(dataset: &Dataset<'_>) -> askama::Result<Option<Section>> {
         return Ok(None);
     }
     let rows = shown.iter().enumerate().flat_map(|(place, run)| {
-        let all: u64 = run.classes.iter().flat_map(|class| &class.lifespans).sum();
+        let all = sum(run.classes.iter().flat_map(|class| &class.lifespans)).max(1.0);
         let written = run.classes.iter().filter(|class| class.lifespans.iter().any(|n| *n > 0));
         written.enumerate().map(move |(number, class)| ChartRow {
             label: format!("{} {}", run.scheme, class.class),
-            values: class.lifespans.iter().map(|&n| Some(n as f64 / all as f64)).collect(),
+            values: class.lifespans.iter().map(|&n| Some(n as f64 / all)).collect(),
             apart: place > 0 && number == 0,
         })
     });
@@ -286,9 +291,9 @@ fn victims(dataset: &Dataset<'_>) -> askama::Result<Option<Section>> {
         (step as f64 + 0.5) / run.victim_gp_histogram.len().max(1) as f64
     };
     let line = |run: &&RunReport| {
-        let all: u64 = run.victim_gp_histogram.iter().sum();
+        let all = sum(&run.victim_gp_histogram);
         let steps = run.victim_gp_histogram.iter().enumerate();
-        let point = |(step, zones): (usize, &u64)| (middle(run, step), *zones as f64 / all as f64);
+        let point = |(step, zones): (usize, &u64)| (middle(run, step), *zones as f64 / all);
         steps.map(point).collect::<Vec<_>>()
     };
     let names: Vec<_> = shown.iter().map(|run| name(run)).collect();
