@@ -12,10 +12,11 @@ pub fn run(args: &SchemesArgs) -> Result<String, Failure> {
     if args.json {
         return output::json("schemes", &all);
     }
-    Ok(if args.markdown { markdown(&all) } else { text(&all) })
+    Ok(if args.markdown { markdown(&all) } else { text(&all, table::width()) })
 }
 
-fn text(all: &Catalogue) -> String {
+/// The tables in so many columns of the terminal.
+fn text(all: &Catalogue, width: u16) -> String {
     let short = |params: &[ParamRow]| {
         let all: Vec<_> = params.iter().map(|p| format!("{}={}", p.key, p.default)).collect();
         all.join(" ")
@@ -31,17 +32,14 @@ fn text(all: &Catalogue) -> String {
             format!("{} B", s.bytes_per_page),
         ]
     });
-    let schemes = table::columns(
-        &["scheme", "what it does", "source", "parameters", "classes", "state/page"],
-        4,
-        rows.collect(),
-    );
+    let heads = ["scheme", "what it does", "source", "parameters", "classes", "state/page"];
+    let schemes = table::wrapped(&heads, 4, rows.collect(), width);
     let rows = all
         .victims
         .iter()
         .map(|v| vec![v.name.into(), v.summary.into(), v.source.into(), short(&v.params)]);
     let heads = ["victim", "what is cleaned next", "source", "parameters"];
-    format!("{schemes}\n{}", table::columns(&heads, 4, rows.collect()))
+    format!("{schemes}\n{}", table::wrapped(&heads, 4, rows.collect(), width))
 }
 
 fn markdown(all: &Catalogue) -> String {
@@ -76,4 +74,30 @@ fn markdown(all: &Catalogue) -> String {
         text += &format!("| `{}` | {} |\n", s.name, s.sepbit_fast22);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_are_as_wide_as_the_terminal_and_leave_out_nothing() {
+        let all = Catalogue::published().unwrap();
+        let words = |text: &str| {
+            let mut letters: Vec<_> = text.chars().filter(|c| !c.is_whitespace()).collect();
+            letters.sort_unstable();
+            letters
+        };
+        let unbroken = text(&all, 400);
+        for width in [60, 80, 100, 132, 200] {
+            let table = text(&all, width);
+            let widest = table.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= usize::from(width), "{widest} in {width}:\n{table}");
+            assert_eq!(words(&table), words(&unbroken), "{width}");
+            for scheme in &all.schemes {
+                let begins = |line: &str| line.split(' ').next() == Some(scheme.name);
+                assert!(table.lines().any(begins), "{} in {width}:\n{table}", scheme.name);
+            }
+        }
+    }
 }

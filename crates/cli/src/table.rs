@@ -1,9 +1,33 @@
 //! Tables for standard output: plain columns, numbers aligned right.
 
-use comfy_table::{CellAlignment, Table, presets};
+use std::io::{IsTerminal, stdout};
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use ratatui::crossterm::terminal;
+
+/// The width of a table of texts that does not go to a terminal.
+const WIDTH: u16 = 100;
+
+/// The least width of a table of texts: in less no column has room for a word.
+const LEAST_WIDTH: u16 = 60;
+
+/// The columns that standard output has for a table of texts.
+pub fn width() -> u16 {
+    let of_terminal = stdout().is_terminal().then(terminal::size).and_then(Result::ok);
+    of_terminal.map_or(WIDTH, |(columns, _)| columns.max(LEAST_WIDTH))
+}
 
 /// Lays out rows under their headings. The first `left` columns are text.
 pub fn columns(headings: &[&str], left: usize, rows: Vec<Vec<String>>) -> String {
+    laid_out(headings, left, rows, None)
+}
+
+/// Lays out rows under their headings in so many columns of the terminal, texts wrapped.
+pub fn wrapped(headings: &[&str], left: usize, rows: Vec<Vec<String>>, width: u16) -> String {
+    laid_out(headings, left, rows, Some(width))
+}
+
+fn laid_out(headings: &[&str], left: usize, rows: Vec<Vec<String>>, width: Option<u16>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(headings.iter().copied());
@@ -13,6 +37,10 @@ pub fn columns(headings: &[&str], left: usize, rows: Vec<Vec<String>>) -> String
         if i >= left {
             column.set_cell_alignment(CellAlignment::Right);
         }
+    }
+    if let Some(width) = width {
+        // The padding of the last column is cut off.
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width + 2);
     }
     let lines = table.lines().map(|line| line.trim_end().to_string() + "\n");
     lines.collect()
