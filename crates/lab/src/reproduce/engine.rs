@@ -1,6 +1,7 @@
 //! Runs experiments, and puts their results into tables.
 
 use std::rc::Rc;
+use std::slice::from_ref;
 
 use frostline_placement::SchemeSpec;
 use frostline_sim::{Combination, Plan, Settings, SimError, SimReport, ZoneSize};
@@ -62,16 +63,16 @@ impl Experiment {
         trace: &Rc<Trace>,
         point: &Setting,
     ) -> Result<Vec<Run>> {
-        let volume = std::slice::from_ref(&trace.volume);
+        let volume = from_ref(&trace.volume);
         let settings = settings(layout, trace, session.how.seed);
         let specs = self.schemes.iter().map(|name| SchemeSpec::parse(name));
         let mut specs =
             specs.collect::<std::result::Result<Vec<_>, _>>().map_err(SimError::from)?;
         loop {
-            let wanted = specs.iter().map(|spec| with_victim(spec, layout)).collect();
+            let wanted = specs.iter().flat_map(|spec| with_victims(spec, layout)).collect();
             let plan = Plan { wanted, references: Vec::new(), gains: false };
             let ledger = trace.finished.ledger(&settings);
-            let done = ledgered_sweep(volume, &plan, &settings, &ledger, session.monitor);
+            let done = ledgered_sweep(volume, &plan, from_ref(&settings), &ledger, session.monitor);
             let outcomes = match done {
                 // A scheme that needs more spare zones than the device has gets no figure.
                 Err(SimError::OverProvisioning { scheme, .. }) => {
@@ -81,7 +82,8 @@ impl Experiment {
                 outcomes => outcomes?,
             };
             going_on(session.monitor)?;
-            let reports = SimReport::new(Vec::new(), volume, &plan, &settings, &outcomes).runs;
+            let reports =
+                SimReport::new(Vec::new(), volume, &plan, from_ref(&settings), &outcomes).runs;
             let outcomes = outcomes.into_iter().flat_map(|all| all.wanted).flatten();
             let run = |(report, outcome)| Run {
                 trace: trace.clone(),
@@ -89,7 +91,7 @@ impl Experiment {
                 report,
                 outcome,
             };
-            return Ok(reports.into_iter().zip(outcomes).map(run).collect());
+            return Ok(best_of_each(reports.into_iter().zip(outcomes).map(run)));
         }
     }
 
@@ -220,6 +222,28 @@ fn decisions(runs: &[Run]) -> (Vec<String>, Vec<Vec<Cell>>) {
     (headings(["trace", "scheme", "decision"]), rows.collect())
 }
 
+/// Of the runs of each scheme, the one that copies least.
+fn best_of_each(runs: impl Iterator<Item = Run>) -> Vec<Run> {
+    let mut best: Vec<Run> = Vec::new();
+    for run in runs {
+        match best.iter_mut().find(|other| other.report.scheme == run.report.scheme) {
+            None => best.push(run),
+            Some(other) if run.report.waf < other.report.waf => *other = run,
+            Some(_) => {}
+        }
+    }
+    best
+}
+
+/// A scheme with its victim policy on such a device, and with those to try, each once.
+fn with_victims(spec: &SchemeSpec, layout: DeviceLayout) -> Vec<Combination> {
+    let usual = with_victim(spec, layout);
+    let tried = layout.tried.iter().filter(|_| spec.victim.is_none());
+    let others = tried.filter(|victim| **victim != usual.victim);
+    let others = others.map(|victim| Combination { victim: victim.to_string(), ..usual.clone() });
+    [usual.clone()].into_iter().chain(others).collect()
+}
+
 /// A scheme with its victim policy on such a device.
 fn with_victim(spec: &SchemeSpec, layout: DeviceLayout) -> Combination {
     let named = layout.named.iter().find(|(scheme, _)| *scheme == spec.entry.info.name);
@@ -253,7 +277,7 @@ mod tests {
 
     use super::*;
     use crate::reproduce::Reproduction;
-    use crate::reproduce::experiment::{Change, EXTRA, WAF};
+    use crate::reproduce::experiment::{Change, EXTRA, VICTIM, WAF};
 
     const ZIPF: &[TraceSource] = &[TraceSource::Zipf(1.0), TraceSource::Zipf(0.0)];
     const POINTS: &[Setting] = &[
@@ -315,6 +339,35 @@ mod tests {
         );
         let change = format!("{:+.1} %", (waf(1) / waf(0) - 1.0) * 100.0);
         assert_eq!(json["rows"][2]["Zipf 1.0, tight"], change);
+    }
+
+    #[test]
+    fn the_best_victims_of_a_scheme_are_those_with_which_it_copies_least() {
+        const TRIED: &[&str] = &["fifo", "greedy", "cost-benefit"];
+        const BEST: Setting = Setting { name: "best", change: Change::BestVictim(TRIED) };
+        const EACH: [Setting; 3] = [
+            Setting { name: "fifo", change: Change::Victim("fifo") },
+            Setting { name: "greedy", change: Change::Victim("greedy") },
+            Setting { name: "cost-benefit", change: Change::Victim("cost-benefit") },
+        ];
+        const OF: Experiment = Experiment {
+            name: "of",
+            sources: &[TraceSource::Zipf(1.0)],
+            schemes: &["nosep", "dac", "2r-fifo"],
+            points: &[BEST, EACH[0], EACH[1], EACH[2]],
+            ..Experiment::NONE
+        };
+        const NAMES: Experiment =
+            Experiment { name: "names", points: &[BEST], view: View::Grid(VICTIM), ..OF };
+        let tables = made(&[OF, NAMES], &[]);
+        let value = |row: usize, column: usize| tables[1].rows[row][column].value().unwrap();
+        for row in 0..3 {
+            let least = (2..5).map(|column| value(row, column)).fold(f64::MAX, f64::min);
+            assert_eq!(value(row, 1), least, "{:?}", tables[1]);
+            let Cell::Text(victim) = &tables[2].rows[row][1] else { panic!("{:?}", tables[2]) };
+            let column = EACH.iter().position(|one| one.name == *victim).map_or(2, |at| at + 2);
+            assert_eq!(value(row, column), least, "{victim}");
+        }
     }
 
     #[test]

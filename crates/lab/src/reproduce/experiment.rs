@@ -32,6 +32,8 @@ pub(super) struct DeviceLayout {
     pub(super) victim: &'static str,
     /// Schemes whose papers name a victim policy, with that policy, which overrides `victim`.
     pub(super) named: &'static [(&'static str, &'static str)],
+    /// Further victim policies to try: each scheme has the one with which it copies least.
+    pub(super) tried: &'static [&'static str],
     /// Zones that may be open at once; `None` if there is no limit.
     pub(super) max_open: Option<usize>,
     /// The reading of the papers to follow.
@@ -107,6 +109,8 @@ pub(super) enum Change {
     Nothing,
     /// Another victim policy.
     Victim(&'static str),
+    /// The victim policy with which a scheme copies least: one of these, or what it has otherwise.
+    BestVictim(&'static [&'static str]),
     /// Zones of this many times the size.
     Zones(f64),
     /// Another capacity, or trigger.
@@ -128,6 +132,7 @@ impl DeviceLayout {
         space: Space::Gp(0.15),
         victim: "cost-benefit",
         named: &[],
+        tried: &[],
         max_open: None,
         semantics: Semantics::Published,
         counts_loading: false,
@@ -138,6 +143,7 @@ impl DeviceLayout {
         match change {
             Change::Nothing => self,
             Change::Victim(victim) => DeviceLayout { victim, ..self },
+            Change::BestVictim(tried) => DeviceLayout { tried, ..self },
             Change::Zones(times) => {
                 DeviceLayout { zones: (f64::from(self.zones) / times).round() as u32, ..self }
             }
@@ -176,6 +182,9 @@ pub(super) struct Figure {
 
 /// Pages written over pages written by the user.
 pub(super) const WAF: Figure = Figure { heading: "WAF", of: |run| Cell::waf(run.report.waf) };
+/// The victim policy.
+pub(super) const VICTIM: Figure =
+    Figure { heading: "victims", of: |run| Cell::text(&run.report.victim) };
 /// Pages written beyond the user's, over the user's.
 pub(super) const EXTRA: Figure =
     Figure { heading: "(F-U)/U", of: |run| Cell::waf(run.report.extra) };
