@@ -74,9 +74,9 @@ def simulate(
     schemes: SchemeLike | Iterable[SchemeLike] = "all",
     *,
     victims: str | Iterable[str] = "cost-benefit",
-    zone: int | str | None = None,
-    gp: float | None = None,
-    op: float | None = None,
+    zone: int | str | Iterable[int | str] | None = None,
+    gp: float | Iterable[float] | None = None,
+    op: float | Iterable[float] | None = None,
     zones: int | None = None,
     free_zones: int = 2,
     max_open: int | None = None,
@@ -96,7 +96,8 @@ def simulate(
     schemes of one's own (:func:`frostline.scheme`) may be among them.
     Cleaning runs above the garbage proportion ``gp`` (0.15 unless given; ``zones`` bounds the
     volume), or the capacity is fixed by the over-provisioning ``op``. ``zone`` is the size of a
-    zone, as ``"4MiB"``; about 1/128 of the volume unless given. ``window`` reports every so many
+    zone, as ``"4MiB"``; about 1/128 of the volume unless given. Of ``gp``, ``op`` and ``zone`` several
+    may be given, and each has its runs. ``window`` reports every so many
     user writes. ``model`` is a file that ``frostline train`` made, for schemes with ``by=model``.
     ``progress`` shows a bar where ``tqdm`` is installed, or is called with user
     writes done and to do. Ctrl-C ends the replay.
@@ -105,9 +106,9 @@ def simulate(
     """
     loaded = [_loaded(one, semantics) for one in _traces(trace)]
     keywords = {
-        "zone": zone,
-        "gp": gp,
-        "op": op,
+        "zone": _several(zone),
+        "gp": _several(gp),
+        "op": _several(op),
         "zones": zones,
         "free_zones": free_zones,
         "max_open": max_open,
@@ -198,6 +199,13 @@ def _loaded(trace: TraceLike, semantics: str) -> Trace:
 
 def _names(names: str | Iterable[str]) -> list[str]:
     return names.split(",") if isinstance(names, str) else list(names)
+
+
+def _several(value: Any) -> list[Any]:
+    """The values of a setting, of which there may be none, one or several."""
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
 
 
 def _schemes(schemes: SchemeLike | Iterable[SchemeLike]) -> list[SchemeLike]:

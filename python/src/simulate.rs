@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use frostline::placement::Semantics;
+use frostline::placement::registry::Registry;
 use frostline::sim::{Settings, Space, TraceVolume, ZoneSize};
 use frostline_lab::{Event, Monitor, watched_sweep};
 use frostline_learn::{LARGEST_FILE, Model};
@@ -29,9 +30,9 @@ const TICK: Duration = Duration::from_millis(100);
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Keywords {
-    zone: Option<Bytes>,
-    gp: Option<f64>,
-    op: Option<f64>,
+    zone: Vec<Bytes>,
+    gp: Vec<f64>,
+    op: Vec<f64>,
     zones: Option<u32>,
     free_zones: u32,
     max_open: Option<usize>,
@@ -43,14 +44,21 @@ pub struct Keywords {
 }
 
 impl Keywords {
-    fn settings(&self, page_size: u32) -> Result<Settings> {
-        let space = match (self.gp, self.op, self.zones) {
-            (None, Some(op), None) => Space::Op(share("op", op, 1000.0)?),
-            (_, Some(_), _) => return Err(Failure::new("op goes neither with gp nor with zones")),
-            (gp, None, zones) => {
-                let gp = share("gp", gp.unwrap_or(0.15), 0.9999)?;
-                zones.map_or(Space::Gp(gp), |zones| Space::Bounded { gp, zones })
+    /// The settings of the runs: each size of zones with each capacity.
+    fn settings(&self, page_size: u32, schemes: Registry) -> Result<Vec<Settings>> {
+        let gps = if self.gp.is_empty() { &[0.15][..] } else { &self.gp[..] };
+        let spaces: Vec<_> = match self.zones {
+            _ if self.op.is_empty() => {
+                let space = |&gp| self.zones.map_or(Space::Gp(gp), |zones| Space::Bounded { gp, zones });
+                gps.iter().map(space).collect()
             }
+            None if self.gp.is_empty() => self.op.iter().map(|&op| Space::Op(op)).collect(),
+            _ => return Err(Failure::new("op goes neither with gp nor with zones")),
+        };
+        let zones = self.zone.iter().map(|zone| zone.get().map(ZoneSize::Bytes));
+        let zones = match zones.collect::<std::result::Result<Vec<_>, _>>()? {
+            none if none.is_empty() => vec![ZoneSize::Auto],
+            zones => zones,
         };
         let semantics = match self.semantics.as_str() {
             "published" => Semantics::Published,
@@ -64,11 +72,9 @@ impl Keywords {
             }
         };
         let model = self.model.as_deref().map(model).transpose()?.map(Arc::new);
-        let zone = self.zone.as_ref().map(Bytes::get).transpose()?;
-        Ok(Settings {
+        let of_all = Settings {
             page_size,
-            zone_size: zone.map_or(ZoneSize::Auto, ZoneSize::Bytes),
-            space,
+            schemes,
             max_open: self.max_open,
             reserve: self.free_zones,
             semantics,
@@ -77,7 +83,8 @@ impl Keywords {
             window: self.window,
             model,
             ..Settings::default()
-        })
+        };
+        Ok(of_all.crossed(&zones, &spaces))
     }
 }
 
@@ -88,15 +95,6 @@ fn model(path: &Path) -> Result<Model> {
     let mut bytes = Vec::new();
     file.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     Model::read(&bytes).map_err(|error| failed(&error))
-}
-
-/// Checks a share of pages: beyond these bounds the log rounds it to none or all.
-fn share(name: &str, value: f64, most: f64) -> Result<f64> {
-    const LEAST: f64 = 0.0001;
-    match (LEAST..=most).contains(&value) {
-        true => Ok(value),
-        false => Err(Failure::new(format!("{name} {value}: must be from {LEAST} to {most}"))),
-    }
 }
 
 /// Replays traces against schemes; the report as JSON, as `frostline sim --json` prints it.
@@ -120,17 +118,20 @@ pub fn simulate(
         return Err(Failure::new("the traces have pages of different sizes"));
     }
     let own = OwnSchemes::of(&own);
-    let settings = Settings { schemes: own.registry(), ..keywords.settings(page_size)? };
-    if settings.semantics == Semantics::SepbitFast22 && traces.iter().any(|trace| !trace.has_times)
+    let settings = keywords.settings(page_size, own.registry())?;
+    // They differ in zones and capacity only.
+    let of_all = &settings[0];
+    if of_all.semantics == Semantics::SepbitFast22 && traces.iter().any(|trace| !trace.has_times)
     {
         let why = "these semantics need the times of writes: open(path, times=True, trims=False)";
         return Err(Failure::new(why));
     }
-    let plan = Plan::named(&schemes, &victims, gain, &settings)?;
+    let plan = Plan::named(&schemes, &victims, gain, of_all)?;
+    settings.iter().try_for_each(|one| plan.check(one))?;
     let volumes = volumes(&traces);
     let longest = volumes.iter().map(TraceVolume::user_writes).max().unwrap_or(0);
-    if settings.warmup >= longest {
-        let why = format!("warmup {}: there are only {longest} user writes", settings.warmup);
+    if of_all.warmup >= longest {
+        let why = format!("warmup {}: there are only {longest} user writes", of_all.warmup);
         return Err(Failure::new(why));
     }
     let watch = Watch { own, ..Watch::default() };

@@ -114,6 +114,8 @@ def test_what_cannot_be_done_is_an_error_that_says_why(lbas, tmp_path):
         ({"schemes": "sepbit", "zone": "4 furlongs"}, "not a size"),
         ({"schemes": "sepbit", "zone": "5000"}, "whole number of pages"),
         ({"schemes": "sepbit", "gp": 2.0}, "must be from"),
+        ({"schemes": "sepbit", "gp": 15}, "did you mean 0.15"),
+        ({"schemes": "sepbit", "op": [0.07, 10]}, "did you mean 0.10"),
         ({"schemes": "sepbit", "gp": 0.1, "op": 0.1}, "neither"),
         ({"schemes": "sepbit", "warmup": 10**9}, "only"),
         ({"schemes": "sepbit", "semantics": "mine"}, "unknown semantics"),
@@ -128,6 +130,16 @@ def test_what_cannot_be_done_is_an_error_that_says_why(lbas, tmp_path):
         fl.open([0.5])
     with pytest.raises(fl.Error, match="unknown kind"):
         fl.generate("zip", pages=1, writes=1)
+
+
+def test_lists_of_settings_have_a_run_for_each_combination(lbas):
+    runs = fl.simulate(lbas, "sepbit", zone=["256KiB", 2**19], op=(0.2, 0.3), gain=False, timing=False)
+    alone = [
+        fl.simulate(lbas, "sepbit", zone=zone, op=op, gain=False, timing=False).report["runs"][0]
+        for zone in ("256KiB", "512KiB")
+        for op in (0.2, 0.3)
+    ]
+    assert runs.report["runs"] == alone
 
 
 def test_progress_is_told_and_an_exception_of_it_ends_the_replay(lbas):

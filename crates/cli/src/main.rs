@@ -32,6 +32,7 @@ mod table;
 mod top;
 mod trace;
 mod usage;
+mod varied;
 mod verbose;
 
 use std::process::ExitCode;

@@ -67,13 +67,13 @@ fn lines(records: &[RunRecord]) -> Result<String, Failure> {
 /// The runs to do, and those that were done before.
 pub fn cells(
     args: &SimArgs,
-    settings: &Settings,
+    settings: &[Settings],
     volumes: &[TraceVolume],
     sources: &[(usize, String)],
     identities: &Identities,
 ) -> Result<Cells, Failure> {
     let Some(manifest) = &args.manifest else {
-        return Ok(Cells::new(args.shard, Vec::new(), serde_json::Value::Null));
+        return Ok(Cells::new(args.shard, Vec::new(), Vec::new()));
     };
     let source = |(trace, volume): &(usize, String)| {
         let path = &args.traces[*trace];
@@ -84,7 +84,11 @@ pub fn cells(
     if let Some(preload) = args.preload.as_ref().filter(|_| identities.preload.is_none()) {
         return Err(not_a_file(preload));
     }
-    let parts = parts(settings, settings.zone_pages(volumes)?, args, identities);
+    let parts = settings.iter().map(|one| {
+        let zone_pages = one.zone_pages(volumes)?;
+        Ok(parts(one, zone_pages, args, identities))
+    });
+    let parts = parts.collect::<Result<Vec<_>, Failure>>()?;
     let mut cells = Cells::new(args.shard, sources, parts);
     let others = cells.keep_in(manifest).map_err(|error| lab_failure("sim", error))?;
     if others > 0 && !args.quiet {

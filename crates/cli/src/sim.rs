@@ -8,13 +8,14 @@ use frostline_lab::ledgered_sweep;
 use frostline_placement::Semantics;
 use frostline_sim::{Outcomes, Plan, Settings, SimReport, Space, TraceVolume, ZoneSize};
 
-use crate::args::{MOST_OP, SemanticsArg, SimArgs};
+use crate::args::{SemanticsArg, SimArgs};
 use crate::cause::lab_failure;
 use crate::failure::{Failure, say};
 use crate::identities::Identities;
 use crate::inputs::{Inputs, read};
 use crate::interrupt::Interrupt;
 use crate::screen::Screen;
+use crate::varied::Varied;
 use crate::{output, results, sim_table};
 
 /// Replays the traces; returns the table or the JSON. With `details` the table shows every run
@@ -25,13 +26,16 @@ pub fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
     let inputs = args.traces.iter().chain(&args.preload).chain(&args.model);
     output::check("sim", args.json.iter().chain(&args.output).map(PathBuf::as_path), inputs)?;
     let settings = settings(args)?;
-    let plan = Plan::named(&args.scheme, &args.victim, !args.no_gain, &settings)?;
+    // They differ in zones and capacity only.
+    let of_all = &settings[0];
+    let plan = Plan::named(&args.scheme, &args.victim, !args.no_gain, of_all)?;
+    settings.iter().try_for_each(|one| plan.check(one))?;
     if let Some(threads) = args.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
         pool.build_global().map_err(|e| Failure::job("sim", &e.to_string()))?;
     }
     let identities = Identities::look(args);
-    let Inputs { mut traces, volumes, sources } = read(args, &settings, &plan)?;
+    let Inputs { mut traces, volumes, sources } = read(args, of_all, &plan)?;
     warmed_up(args, &volumes)?;
     let identities = identities.wait(&mut traces)?;
     let cells = results::cells(args, &settings, &volumes, &sources, &identities)?;
@@ -55,11 +59,16 @@ pub fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
         warn(args, &report, &outcomes);
     }
     forms.write(&report)?;
-    let explained = if args.explain { explanations(&plan, &outcomes) } else { String::new() };
-    let text = || sim_table::text(args, &settings, &report, details) + &explained;
+    let varied = Varied::of(&settings);
+    let explained = match args.explain {
+        true => explanations(&varied, &settings, &plan, &outcomes),
+        false => String::new(),
+    };
+    let text = || sim_table::text(args, of_all, &varied, &report, details) + &explained;
     let text = output::emit("sim", args.json.as_deref(), &report, text)?;
     let finished = outcomes.iter().flat_map(|outcomes| outcomes.wanted.iter().flatten()).count();
-    let why = format!("{finished} of {} runs are finished", volumes.len() * plan.wanted.len());
+    let wanted = settings.len() * volumes.len() * plan.wanted.len();
+    let why = format!("{finished} of {wanted} runs are finished");
     match interrupt.failure("sim", &why).filter(|_| report.interrupted) {
         Some(failure) => Err(failure.with_data(text)),
         None => Ok(text),
@@ -67,13 +76,20 @@ pub fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
 }
 
 /// The decisions of the schemes with their reasons, run by run.
-fn explanations(plan: &Plan, outcomes: &[Outcomes]) -> String {
+fn explanations(
+    varied: &Varied,
+    settings: &[Settings],
+    plan: &Plan,
+    outcomes: &[Outcomes],
+) -> String {
     let mut text = String::new();
-    for volume in outcomes {
-        for (run, outcome) in plan.wanted.iter().zip(&volume.wanted) {
-            let lines = outcome.iter().flat_map(|outcome| &outcome.explanation);
-            for line in lines {
-                text += &format!("\n{} {} {line}", run.scheme.text, run.victim);
+    let volumes = outcomes.len() / settings.len().max(1);
+    for (settings, outcomes) in settings.iter().zip(outcomes.chunks(volumes.max(1))) {
+        let begin: String =
+            varied.of_settings(settings).iter().map(|value| format!("{value} ")).collect();
+        for (run, outcome) in outcomes.iter().flat_map(|o| plan.wanted.iter().zip(&o.wanted)) {
+            for line in outcome.iter().flat_map(|outcome| &outcome.explanation) {
+                text += &format!("\n{begin}{} {} {line}", run.scheme.text, run.victim);
             }
         }
     }
@@ -115,12 +131,17 @@ fn warn(args: &SimArgs, report: &SimReport, outcomes: &[Outcomes]) {
     }
 }
 
-fn settings(args: &SimArgs) -> Result<Settings, Failure> {
-    let gp = || share("--gp", args.gp.unwrap_or(0.15), 0.9999);
-    let (space, option) = match (args.op, args.zones) {
-        (Some(op), _) => (Space::Op(share("--op", op, MOST_OP)?), "--op"),
-        (None, Some(zones)) => (Space::Bounded { gp: gp()?, zones }, "--zones"),
-        (None, None) => (Space::Gp(gp()?), "--gp"),
+/// The settings of the sweep: each size of zones with each capacity.
+fn settings(args: &SimArgs) -> Result<Vec<Settings>, Failure> {
+    let gps = if args.gp.is_empty() { &[0.15][..] } else { &args.gp[..] };
+    let (spaces, option): (Vec<_>, _) = match args.zones {
+        _ if !args.op.is_empty() => (args.op.iter().map(|&op| Space::Op(op)).collect(), "--op"),
+        Some(zones) => (gps.iter().map(|&gp| Space::Bounded { gp, zones }).collect(), "--zones"),
+        None => (gps.iter().map(|&gp| Space::Gp(gp)).collect(), "--gp"),
+    };
+    let zone_sizes = match &args.zone[..] {
+        [] => vec![ZoneSize::Auto],
+        zones => zones.iter().map(|zone| ZoneSize::Bytes(zone.0)).collect(),
     };
     if option != "--op" && args.semantics == SemanticsArg::MidasFast24 {
         return Err(Failure::usage("sim", "the semantics midas-fast24 have only --op"));
@@ -132,13 +153,11 @@ fn settings(args: &SimArgs) -> Result<Settings, Failure> {
     }
     let unit = args.in_units.map(|unit| u32::try_from(unit.0).unwrap_or(u32::MAX));
     let store = args.as_store.map(|store| store.shape(unit)).transpose();
-    Ok(Settings {
+    let of_all = Settings {
         page_size: args.loading.reading.page.0,
         unit,
         store: store.map_err(|why| Failure::usage("sim", &format!("--as-store: {why}")))?,
         reopened: args.reopened,
-        zone_size: args.zone.map_or(ZoneSize::Auto, |zone| ZoneSize::Bytes(zone.0)),
-        space,
         max_open: args.max_open.map(|zones| zones as usize),
         reserve: args.free_zones,
         semantics: match args.semantics {
@@ -152,15 +171,6 @@ fn settings(args: &SimArgs) -> Result<Settings, Failure> {
         window: args.window,
         lifespans: args.lifespans,
         ..Settings::default()
-    })
-}
-
-/// Checks a share of pages: beyond these bounds the log and the table would round it to none or
-/// all.
-fn share(option: &str, value: f64, most: f64) -> Result<f64, Failure> {
-    const LEAST: f64 = 0.0001;
-    if (LEAST..=most).contains(&value) {
-        return Ok(value);
-    }
-    Err(Failure::usage("sim", &format!("{option} {value}: must be from {LEAST} to {most}")))
+    };
+    Ok(of_all.crossed(&zone_sizes, &spaces))
 }

@@ -1,18 +1,31 @@
 //! The result of `frostline sim` as a table.
 
+use std::collections::HashSet;
+
 use frostline_lab::{Matrix, MatrixCell, MatrixRow, binary};
 use frostline_sim::{ALL_VOLUMES, RunReport, Settings, SimReport, Space};
 
 use crate::args::SimArgs;
 use crate::table;
+use crate::varied::Varied;
 
-/// The report as text. With `details` it shows every run separately.
-pub fn text(args: &SimArgs, settings: &Settings, report: &SimReport, details: bool) -> String {
-    header(settings, report) + &schemes_and_volumes(args, report, details)
+/// The report as text. With `details` it shows every run separately. `settings` are any of those that `varied`
+/// tells the differences of.
+pub fn text(
+    args: &SimArgs,
+    settings: &Settings,
+    varied: &Varied,
+    report: &SimReport,
+    details: bool,
+) -> String {
+    let matrix = Matrix::of(report.runs.iter().filter(|run| is_shown(run)));
+    let text = header(settings, varied, report) + &schemes(args, varied, &matrix);
+    let text = text + &volumes(varied, report, &matrix);
+    if details { text + &runs(args, varied, report) + &gauges(varied, report) } else { text }
 }
 
 /// The lines about the trace, the zones and the trigger.
-fn header(settings: &Settings, report: &SimReport) -> String {
+fn header(settings: &Settings, varied: &Varied, report: &SimReport) -> String {
     let trace = &report.trace;
     let trims = match trace.trims {
         0 => String::new(),
@@ -23,32 +36,42 @@ fn header(settings: &Settings, report: &SimReport) -> String {
         trace.path, trace.user_writes, trace.unique_pages, trace.format
     );
     if let Some(run) = report.runs.first() {
-        let zone = u64::from(run.zone_pages) * u64::from(settings.page_size);
-        let trigger = match settings.space {
-            Space::Gp(gp) => format!("cleaned above a garbage proportion of {} %", percent(gp)),
-            Space::Bounded { gp, zones } => format!(
-                "{zones} of them, cleaned above a garbage proportion of {} % or below {} free ones",
-                percent(gp),
-                settings.reserve,
-            ),
-            Space::Op(op) => format!(
-                "over-provisioned by {} % of the logical pages ({} % with whole zones, \
-                 {} % of the physical)",
-                percent(op),
-                percent(run.trigger["op_of_logical"]),
-                percent(run.trigger["op_of_physical"]),
-            ),
+        let zones = match varied.zones() {
+            1 => {
+                let zone = binary(u64::from(run.zone_pages) * u64::from(settings.page_size));
+                format!("zones of {zone} ({} pages)", run.zone_pages)
+            }
+            several => format!("zones of {several} sizes"),
         };
-        let zone = binary(zone);
-        text += &format!("zones of {zone} ({} pages), {trigger}\n\n", run.zone_pages);
+        text += &format!("{zones}, {}\n\n", trigger(settings, varied, run));
     }
     text
 }
 
-fn schemes_and_volumes(args: &SimArgs, report: &SimReport, details: bool) -> String {
-    let matrix = Matrix::of(report.runs.iter().filter(|run| is_shown(run)));
-    let text = schemes(args, &matrix) + &volumes(report, &matrix);
-    if details { text + &runs(args, report) + &gauges(report) } else { text }
+/// The trigger of cleaning in words.
+fn trigger(settings: &Settings, varied: &Varied, run: &RunReport) -> String {
+    let gp = |gp| match varied.shares() {
+        1 => format!("a garbage proportion of {} %", percent(gp)),
+        several => format!("{several} garbage proportions"),
+    };
+    match settings.space {
+        Space::Gp(share) => format!("cleaned above {}", gp(share)),
+        Space::Bounded { gp: share, zones } => format!(
+            "{zones} of them, cleaned above {} or below {} free ones",
+            gp(share),
+            settings.reserve,
+        ),
+        Space::Op(_) if varied.shares() > 1 => {
+            format!("over-provisioned by {} shares of the logical pages", varied.shares())
+        }
+        Space::Op(op) => format!(
+            "over-provisioned by {} % of the logical pages ({} % with whole zones, \
+             {} % of the physical)",
+            percent(op),
+            percent(run.trigger["op_of_logical"]),
+            percent(run.trigger["op_of_physical"]),
+        ),
+    }
 }
 
 /// True for runs over everything that was replayed, not over one of several volumes.
@@ -57,11 +80,13 @@ fn is_shown(run: &RunReport) -> bool {
 }
 
 /// The matrix: WAF by scheme and victim policy, with further figures of the scheme's best run.
-fn schemes(args: &SimArgs, matrix: &Matrix<'_>) -> String {
+fn schemes(args: &SimArgs, varied: &Varied, matrix: &Matrix<'_>) -> String {
     let crossed = matrix.victims.len() + usize::from(matrix.own) > 1;
     let possible = matrix.rows.iter().flat_map(|row| row.best_run());
     let possible = possible.filter(|run| run.possible_gain.is_some()).count() > 0;
-    let mut headings = vec!["scheme"];
+    let mut headings = varied.headings();
+    let left = headings.len() + 1;
+    headings.push("scheme");
     headings.extend(&matrix.victims);
     if matrix.own {
         headings.push("its own");
@@ -73,37 +98,46 @@ fn schemes(args: &SimArgs, matrix: &Matrix<'_>) -> String {
             Some(cell) => format!("{}{:.4}", if cell.best { "*" } else { "" }, cell.run.waf),
             None => String::new(),
         };
-        let mut cells = vec![row.scheme.to_string()];
+        let mut cells = row.best_run().map(|run| varied.of_run(run)).unwrap_or_default();
+        cells.push(row.scheme.to_string());
         cells.extend(row.cells.iter().map(cell));
         cells.extend(row.best_run().map(|run| figures.of(run)).unwrap_or_default());
         cells
     };
-    let mut lines: Vec<_> = table::columns(&headings, 1, matrix.rows.iter().map(row).collect())
-        .lines()
-        .map(str::to_string)
-        .collect();
-    let oracles = matrix.rows.iter().position(MatrixRow::is_oracle).filter(|&first| first > 0);
-    if let Some(first) = oracles {
-        let width = lines.iter().map(String::len).max().unwrap_or(0);
-        let title = "-- knowing the future ";
-        lines
-            .insert(first + 1, format!("{title}{}", "-".repeat(width.saturating_sub(title.len()))));
+    let table = table::columns(&headings, left, matrix.rows.iter().map(row).collect());
+    let width = table.lines().map(str::len).max().unwrap_or(0);
+    let title = "-- knowing the future ";
+    let oracles = format!("{title}{}\n", "-".repeat(width.saturating_sub(title.len())));
+    let mut lines = table.lines();
+    let mut text = lines.next().unwrap_or_default().to_string() + "\n";
+    let mut before: Option<&MatrixRow<'_>> = None;
+    for (row, line) in matrix.rows.iter().zip(lines) {
+        match before {
+            Some(before) if before.setting != row.setting => text += "\n",
+            Some(before) if row.is_oracle() && !before.is_oracle() => text += &oracles,
+            _ => {}
+        }
+        text += &format!("{line}\n");
+        before = Some(row);
     }
     let rest = if crossed { "; what follows is of a scheme's best" } else { "" };
-    format!("WAF by victim policy, * the best of each{rest}\n{}\n", lines.join("\n"))
+    format!("WAF by victim policy, * the best of each{rest}\n{text}")
 }
 
 /// WAF over single volumes, if there are several: each scheme with its best victim policy.
-fn volumes(report: &SimReport, matrix: &Matrix<'_>) -> String {
+fn volumes(varied: &Varied, report: &SimReport, matrix: &Matrix<'_>) -> String {
     let row = |row: &MatrixRow<'_>| {
         let best = row.best_run()?;
         let of = |run: &&RunReport| {
-            !is_shown(run) && run.scheme == best.scheme && run.victim == best.victim
+            let same = (&run.scheme, &run.victim, run.setting())
+                == (&best.scheme, &best.victim, best.setting());
+            same && !is_shown(run)
         };
         let mut wafs: Vec<_> = report.runs.iter().filter(of).map(|run| run.waf).collect();
         wafs.sort_by(f64::total_cmp);
         let last = wafs.len().checked_sub(1)?;
-        let mut cells = vec![row.scheme.to_string(), best.victim.clone()];
+        let mut cells = varied.of_run(best);
+        cells.extend([row.scheme.to_string(), best.victim.clone()]);
         let at = |share: f64| wafs[(share * last as f64).round() as usize];
         cells.extend([0.05, 0.25, 0.5, 0.75, 0.95].map(|share| format!("{:.4}", at(share))));
         Some(cells)
@@ -112,11 +146,12 @@ fn volumes(report: &SimReport, matrix: &Matrix<'_>) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut names: Vec<_> =
-        report.runs.iter().filter(|run| !is_shown(run)).map(|run| &run.volume).collect();
-    names.dedup();
-    let headings = ["scheme", "victim", "p5", "p25", "p50", "p75", "p95"];
-    format!("\nWAF over {} volumes\n{}", names.len(), table::columns(&headings, 2, rows))
+    let single = report.runs.iter().filter(|run| !is_shown(run));
+    let names: HashSet<_> = single.map(|run| &run.volume).collect();
+    let mut headings = varied.headings();
+    let left = headings.len() + 2;
+    headings.extend(["scheme", "victim", "p5", "p25", "p50", "p75", "p95"]);
+    format!("\nWAF over {} volumes\n{}", names.len(), table::columns(&headings, left, rows))
 }
 
 /// Figures of a run in addition to its WAF.
@@ -161,35 +196,35 @@ impl Figures<'_> {
 }
 
 /// Every run, in the order of the arguments.
-fn runs(args: &SimArgs, report: &SimReport) -> String {
+fn runs(args: &SimArgs, varied: &Varied, report: &SimReport) -> String {
     let several = report.runs.iter().any(|run| run.volume.is_some());
     let possible = report.runs.iter().any(|run| run.possible_gain.is_some());
     let figures = Figures { args, possible };
-    let mut headings = vec!["scheme", "victim", "WAF"];
+    let mut headings = varied.headings();
+    headings.extend(several.then_some("volume"));
+    headings.extend(["scheme", "victim"]);
+    let left = headings.len();
+    headings.push("WAF");
     headings.extend(figures.headings());
-    if several {
-        headings.insert(0, "volume");
-    }
     let rows = report.runs.iter().map(|run| {
-        let mut row = vec![run.scheme.clone(), run.victim.clone(), format!("{:.4}", run.waf)];
+        let mut row = varied.of_run(run);
+        row.extend(several.then(|| run.volume.clone().unwrap_or_default()));
+        row.extend([run.scheme.clone(), run.victim.clone(), format!("{:.4}", run.waf)]);
         row.extend(figures.of(run));
-        if several {
-            row.insert(0, run.volume.clone().unwrap_or_default());
-        }
         row
     });
-    let rows = rows.collect();
-    format!("\n{}", table::columns(&headings, if several { 3 } else { 2 }, rows))
+    format!("\n{}", table::columns(&headings, left, rows.collect()))
 }
 
 /// The schemes' own figures, one line per scheme.
-fn gauges(report: &SimReport) -> String {
+fn gauges(varied: &Varied, report: &SimReport) -> String {
     let with = report.runs.iter().filter(|run| !run.gauges.is_empty());
     let lines = with.map(|run| {
         let all = run.gauges.iter().map(|(name, value)| format!("{name} {}", short(*value)));
         let all: Vec<_> = all.collect();
-        let volume = run.volume.as_ref().map(|name| format!("{name} ")).unwrap_or_default();
-        format!("\n{volume}{} {}: {}", run.scheme, run.victim, all.join(", "))
+        let begin = varied.of_run(run).into_iter().chain(run.volume.clone());
+        let begin: String = begin.map(|value| value + " ").collect();
+        format!("\n{begin}{} {}: {}", run.scheme, run.victim, all.join(", "))
     });
     let lines: String = lines.collect();
     if lines.is_empty() { lines } else { lines + "\n" }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use frostline_sim::ShareError;
 
 use crate::args::{Arguments, command};
 use crate::failure::{Failure, printed};
@@ -55,7 +56,13 @@ fn failure(error: &clap::Error) -> Failure {
             Failure::usage(&meant.name, &format!("{option}: unknown {value:?} (known: {known})"))
                 .hint(hint(&value, known.split(' '), &meant.help()))
         }
-        ErrorKind::ValueValidation => wrong(format!("{option} {value}: {}", cause(error))),
+        ErrorKind::ValueValidation => {
+            let share = error.source().and_then(|cause| cause.downcast_ref::<ShareError>());
+            let hint =
+                share.and_then(ShareError::meant).map(|share| format!("did you mean {share}?"));
+            let why = format!("{option} {value}: {}", cause(error));
+            Failure::usage(&meant.name, &why).hint(hint.unwrap_or_else(|| meant.help()))
+        }
         ErrorKind::ArgumentConflict => {
             let prior = text(error, ContextKind::PriorArg);
             let prior = prior.split(' ').next().unwrap_or_default();

@@ -12,14 +12,16 @@ pub struct Matrix<'a> {
     pub victims: Vec<&'a str>,
     /// True if there is a last column, for victim policies that come with schemes.
     pub own: bool,
-    /// The schemes: first those that could run on a device, then the oracles; each in order of the
-    /// best WAF.
+    /// The schemes, setting by setting: first those that could run on a device, then the oracles; each in
+    /// order of the best WAF.
     pub rows: Vec<MatrixRow<'a>>,
 }
 
 /// A scheme.
 #[derive(Clone, Debug)]
 pub struct MatrixRow<'a> {
+    /// The number of the setting, in the order of the runs; see [`RunReport::setting`].
+    pub setting: usize,
     /// The scheme as it was asked for.
     pub scheme: &'a str,
     /// Its runs by column; `None` if there is no such run.
@@ -31,7 +33,7 @@ pub struct MatrixRow<'a> {
 pub struct MatrixCell<'a> {
     /// The run.
     pub run: &'a RunReport,
-    /// True if no scheme that could run on a device has a lower WAF in the column.
+    /// True if no scheme that could run on a device has a lower WAF in the column with the same setting.
     pub best: bool,
 }
 
@@ -51,15 +53,23 @@ impl<'a> Matrix<'a> {
             }
         }
         let own = kept.iter().any(|run| run.own_victim);
-        let mut rows: Vec<MatrixRow<'_>> = Vec::new();
+        let (mut rows, mut settings): (Vec<MatrixRow<'_>>, Vec<_>) = (Vec::new(), Vec::new());
         for run in kept {
+            let setting = settings.iter().position(|one| *one == run.setting());
+            let setting = setting.unwrap_or_else(|| {
+                settings.push(run.setting());
+                settings.len() - 1
+            });
             let of_policy = || victims.iter().position(|victim| *victim == run.victim);
             let column = if run.own_victim { None } else { of_policy() };
-            let row = match rows.iter().position(|row| row.scheme == run.scheme) {
+            let row = match rows
+                .iter()
+                .position(|row| (row.setting, row.scheme) == (setting, &run.scheme))
+            {
                 Some(row) => row,
                 None => {
                     let cells = vec![None; victims.len() + usize::from(own)];
-                    rows.push(MatrixRow { scheme: &run.scheme, cells });
+                    rows.push(MatrixRow { setting, scheme: &run.scheme, cells });
                     rows.len() - 1
                 }
             };
@@ -67,15 +77,19 @@ impl<'a> Matrix<'a> {
                 Some(MatrixCell { run, best: false });
         }
         let mut matrix = Matrix { victims, own, rows };
-        matrix.mark_best();
-        let order = |row: &MatrixRow<'_>| row.best_run().map(|run| (run.oracle, run.waf));
+        for setting in 0..settings.len() {
+            matrix.mark_best(setting);
+        }
+        let order =
+            |row: &MatrixRow<'_>| row.best_run().map(|run| (row.setting, run.oracle, run.waf));
         matrix.rows.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(Ordering::Equal));
         matrix
     }
 
-    fn mark_best(&mut self) {
+    fn mark_best(&mut self, setting: usize) {
         for column in 0..self.victims.len() + usize::from(self.own) {
-            let cells = self.rows.iter_mut().filter_map(|row| row.cells[column].as_mut());
+            let rows = self.rows.iter_mut().filter(|row| row.setting == setting);
+            let cells = rows.filter_map(|row| row.cells[column].as_mut());
             let could_run = cells.filter(|cell| !cell.run.oracle);
             if let Some(cell) = could_run.min_by(|a, b| a.run.waf.total_cmp(&b.run.waf)) {
                 cell.best = true;
@@ -105,7 +119,7 @@ fn is_same(a: &RunReport, b: &RunReport) -> bool {
         true => a.scheme == b.scheme,
         false => a.method == b.method && a.parameters == b.parameters,
     };
-    same_method && a.victim == b.victim && a.waf == b.waf
+    same_method && a.victim == b.victim && a.setting() == b.setting() && a.waf == b.waf
 }
 
 #[cfg(test)]

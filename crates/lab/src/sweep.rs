@@ -13,7 +13,7 @@ use crate::monitor::{Event, Monitor};
 /// The interval at which the monitor is called.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A sweep, like [`frostline_sim::sweep()`], that the monitor follows and can stop. Then it returns
+/// A sweep with several settings, like [`frostline_sim::sweep()`], that the monitor follows and can stop. Then it returns
 /// the outcomes of the runs that have finished.
 ///
 /// # Errors
@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub fn watched_sweep(
     volumes: &[TraceVolume],
     plan: &Plan,
-    settings: &Settings,
+    settings: &[Settings],
     monitor: &dyn Monitor,
 ) -> Result<Vec<Outcomes>, SimError> {
     ledgered_sweep(volumes, plan, settings, &(), monitor)
@@ -34,12 +34,12 @@ pub fn watched_sweep(
 pub fn ledgered_sweep(
     volumes: &[TraceVolume],
     plan: &Plan,
-    settings: &Settings,
+    settings: &[Settings],
     ledger: &dyn Ledger,
     monitor: &dyn Monitor,
 ) -> Result<Vec<Outcomes>, SimError> {
     let writes: u64 = volumes.iter().map(TraceVolume::all_writes).sum();
-    let of = writes * plan.runs().count() as u64;
+    let of = writes * plan.runs().count() as u64 * settings.len() as u64;
     let progress = ReplayProgress::default();
     let tick = || {
         if monitor.is_stopped() {

@@ -3,6 +3,8 @@
 use frostline_log::LogError;
 use frostline_placement::BuildError;
 
+use crate::ShareError;
+
 /// An error of a replay: it can't start or can't go on.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -31,6 +33,16 @@ pub enum SimError {
         zone: u64,
         /// Pages in a zone.
         pages: u64,
+    },
+    /// The garbage proportion or the over-provisioning is none that a volume can have.
+    #[error("{name} {value}: {error}{}", error.meant().map(|meant| format!(", did you mean {meant}?")).unwrap_or_default())]
+    Share {
+        /// Its name: `gp` or `op`.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+        /// The bounds, and the share that was meant.
+        error: ShareError,
     },
     /// The fixed capacity leaves no room to clean.
     #[error(

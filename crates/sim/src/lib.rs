@@ -42,13 +42,14 @@ mod report;
 mod sample;
 mod settings;
 mod setup;
+mod share;
 mod stored;
 mod sweep;
 mod volume;
 mod windows;
 
 pub use error::SimError;
-pub use ledger::Ledger;
+pub use ledger::{Cell, Ledger};
 pub use lifespans::{INTERVALS, LifespansByClass};
 pub use machine::Machine;
 pub use models::{
@@ -62,6 +63,7 @@ pub use report::{
 pub use sample::{SampleError, Samples, sample};
 pub use settings::{Combination, Settings, Space, StoreShape, ZoneSize};
 pub use setup::{InputFile, ReplaySetup};
+pub use share::{ShareError, share};
 pub use sweep::{Outcomes, sweep, sweep_with};
 pub use volume::TraceVolume;
 pub use windows::Window;

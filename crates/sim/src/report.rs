@@ -40,7 +40,8 @@ pub struct SimReport {
     /// Each trace, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<TraceReport>,
-    /// The runs; if there are several volumes, first the sums over all, then volume by volume.
+    /// The runs, settings by settings; if there are several volumes, first the sums over all, then volume by
+    /// volume.
     pub runs: Vec<RunReport>,
     /// True if the sweep was stopped; `runs` are those that had finished.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -210,29 +211,32 @@ pub struct RunReport {
 }
 
 impl SimReport {
-    /// Puts a sweep's outcomes, as [`sweep`](crate::sweep()) returns them, into a report.
+    /// Puts a sweep's outcomes, as [`sweep`](crate::sweep()) returns them, into a report. The settings
+    /// differ in zones and capacity at most.
     pub fn new(
         traces: Vec<TraceReport>,
         volumes: &[TraceVolume],
         plan: &Plan,
-        settings: &Settings,
+        settings: &[Settings],
         outcomes: &[Outcomes],
     ) -> SimReport {
         let pages: Vec<_> = volumes.iter().map(|v| u64::from(v.unique_pages())).collect();
         let mut runs = Vec::new();
-        if volumes.len() > 1 {
-            let total = sum(outcomes);
-            runs.extend(rows(plan, settings, &total, &pages, Some(ALL_VOLUMES.to_string())));
-        }
-        for (i, (volume, outcomes)) in volumes.iter().zip(outcomes).enumerate() {
-            let name = (volumes.len() > 1).then(|| volume.name().to_string());
-            runs.extend(rows(plan, settings, outcomes, &pages[i..=i], name));
+        for (settings, outcomes) in settings.iter().zip(outcomes.chunks(volumes.len().max(1))) {
+            if volumes.len() > 1 {
+                let total = sum(outcomes);
+                runs.extend(rows(plan, settings, &total, &pages, Some(ALL_VOLUMES.to_string())));
+            }
+            for (i, (volume, outcomes)) in volumes.iter().zip(outcomes).enumerate() {
+                let name = (volumes.len() > 1).then(|| volume.name().to_string());
+                runs.extend(rows(plan, settings, outcomes, &pages[i..=i], name));
+            }
         }
         SimReport {
             frostline: env!("CARGO_PKG_VERSION"),
             commit: None,
             command: Vec::new(),
-            setup: ReplaySetup::of(settings),
+            setup: settings.first().map(ReplaySetup::of).unwrap_or_default(),
             shard: None,
             trace: TraceReport::join(&traces),
             traces: if traces.len() > 1 { traces } else { Vec::new() },
@@ -369,6 +373,12 @@ fn parameters(scheme: &SchemeSpec) -> BTreeMap<Cow<'static, str>, String> {
 }
 
 impl RunReport {
+    /// Pages in a zone, and the trigger of cleaning as it was asked for: runs with the same can be compared.
+    pub fn setting(&self) -> (u32, [Option<f64>; 3]) {
+        let asked = ["gp", "op", "zones"].map(|name| self.trigger.get(name).copied());
+        (self.zone_pages, asked)
+    }
+
     /// A report of the counts of a volume whose units have so many bytes, if it has units.
     pub fn in_units(counts: &Counts, unit: Option<u32>) -> RunReport {
         let bytes = |units: u64| unit.map(|unit| units * u64::from(unit));

@@ -9,7 +9,7 @@ use frostline_placement::SchemeSpec;
 use frostline_placement::registry::Registry;
 use frostline_placement::{BuildError, Semantics};
 
-use crate::{SimError, TraceVolume};
+use crate::{SimError, TraceVolume, share};
 
 /// Pages that a zone may have.
 const ZONE_PAGES: RangeInclusive<u32> = 16..=1 << 30;
@@ -89,6 +89,22 @@ pub struct Settings {
     pub lifespans: bool,
 }
 
+impl Space {
+    /// The garbage proportions that a volume can have: beyond them the log rounds to no page or all pages.
+    pub const GP: RangeInclusive<f64> = 0.0001..=0.9999;
+    /// The over-provisioning that a volume can have.
+    pub const OP: RangeInclusive<f64> = 0.0001..=1.0;
+
+    fn check(self) -> Result<(), SimError> {
+        let (name, value, bounds) = match self {
+            Space::Gp(gp) | Space::Bounded { gp, .. } => ("gp", gp, Space::GP),
+            Space::Op(op) => ("op", op, Space::OP),
+        };
+        share(value, bounds).map_err(|error| SimError::Share { name, value, error })?;
+        Ok(())
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {
@@ -112,12 +128,26 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Checks the sizes before a trace is read.
+    /// These settings with each size of zones and each capacity, every combination once.
+    pub fn crossed(&self, zone_sizes: &[ZoneSize], spaces: &[Space]) -> Vec<Settings> {
+        let mut all: Vec<Settings> = Vec::new();
+        for &zone_size in zone_sizes {
+            for &space in spaces {
+                if !all.iter().any(|one| one.zone_size == zone_size && one.space == space) {
+                    all.push(Settings { zone_size, space, ..self.clone() });
+                }
+            }
+        }
+        all
+    }
+
+    /// Checks the sizes and the capacity before a trace is read.
     ///
     /// # Errors
-    /// The page size is not valid, a unit does not divide it, or a zone is not 16 or more whole
-    /// pages.
+    /// The page size is not valid, a unit does not divide it, a zone is not 16 or more whole pages, or
+    /// the garbage proportion or over-provisioning is out of its bounds.
     pub fn check(&self) -> Result<(), SimError> {
+        self.space.check()?;
         let page = self.page_size;
         if page < 512 || !page.is_power_of_two() {
             return Err(SimError::PageSize { bytes: page });

@@ -1,8 +1,8 @@
-//! Every scheme with every victim policy over every volume, on all cores.
+//! Every scheme with every victim policy over every volume, with several settings, on all cores.
 
 use rayon::prelude::*;
 
-use crate::{Ledger, Outcome, Plan, ReplayProgress, Settings, SimError, TraceVolume, replay};
+use crate::{Cell, Ledger, Outcome, Plan, ReplayProgress, Settings, SimError, TraceVolume, replay};
 
 /// The outcomes of a plan's runs over one volume.
 #[derive(Clone, Debug, Default)]
@@ -34,41 +34,46 @@ pub fn sweep(
     settings: &Settings,
     progress: &ReplayProgress,
 ) -> Result<Vec<Outcomes>, SimError> {
-    sweep_with(volumes, plan, settings, &(), progress)
+    sweep_with(volumes, plan, std::slice::from_ref(settings), &(), progress)
 }
 
-/// A sweep, like [`sweep`], of those runs that a ledger wants and has no outcome of. All other runs
-/// count as stopped.
+/// A sweep, like [`sweep`], with each of several settings, of those runs that a ledger wants and has no
+/// outcome of. All other runs count as stopped. The outcomes are settings by settings, for each volume in
+/// turn.
 ///
 /// # Errors
 /// Those of [`sweep`].
 pub fn sweep_with(
     volumes: &[TraceVolume],
     plan: &Plan,
-    settings: &Settings,
+    settings: &[Settings],
     ledger: &dyn Ledger,
     progress: &ReplayProgress,
 ) -> Result<Vec<Outcomes>, SimError> {
-    let zone_pages = settings.zone_pages(volumes)?;
-    let of_volume = |volume| plan.runs().map(move |run| (volume, run));
-    let runs: Vec<_> = (0..volumes.len()).flat_map(of_volume).collect();
-    let outcomes: Vec<Result<Outcome, SimError>> = runs
+    let zone_pages = settings.iter().map(|one| one.zone_pages(volumes));
+    let zone_pages = zone_pages.collect::<Result<Vec<_>, _>>()?;
+    let over = (0..settings.len()).flat_map(|one| (0..volumes.len()).map(move |v| (one, v)));
+    let over: Vec<_> = over.collect();
+    let cell = |&(settings, volume)| plan.runs().map(move |run| Cell { settings, volume, run });
+    let cells: Vec<_> = over.iter().flat_map(cell).collect();
+    let outcomes: Vec<Result<Outcome, SimError>> = cells
         .into_par_iter()
         .enumerate()
         // One run at a time: runs are long, and their lengths differ a lot.
         .with_max_len(1)
-        .map(|(cell, (number, run))| {
-            let volume = &volumes[number];
-            if let Some(outcome) = ledger.known(number, run) {
+        .map(|(number, cell)| {
+            let volume = &volumes[cell.volume];
+            if let Some(outcome) = ledger.known(cell) {
                 progress.add(volume.words().len());
                 return Ok(outcome);
             }
-            if !ledger.is_wanted(cell) {
+            if !ledger.is_wanted(number) {
                 progress.add(volume.words().len());
                 return Err(SimError::Stopped);
             }
-            let outcome = replay(volume, run, settings, zone_pages, progress)?;
-            ledger.finished(number, run, &outcome);
+            let (settings, zone_pages) = (&settings[cell.settings], zone_pages[cell.settings]);
+            let outcome = replay(volume, cell.run, settings, zone_pages, progress)?;
+            ledger.finished(cell, &outcome);
             Ok(outcome)
         })
         .collect();
@@ -84,5 +89,5 @@ pub fn sweep_with(
         let wanted = wanted?;
         Ok(Outcomes { wanted, references: all.by_ref().take(plan.references.len()).collect() })
     };
-    volumes.iter().map(of_volume).collect()
+    over.iter().map(of_volume).collect()
 }

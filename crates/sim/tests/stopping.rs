@@ -40,7 +40,8 @@ fn runs_that_have_finished_are_kept() {
     });
     let kept = finished(&outcomes);
     assert!((1..plan.wanted.len()).contains(&kept), "{kept}");
-    let report = SimReport::new(Vec::new(), &volumes, &plan, &settings, &outcomes);
+    let report =
+        SimReport::new(Vec::new(), &volumes, &plan, std::slice::from_ref(&settings), &outcomes);
     assert!(report.interrupted);
     assert_eq!(report.runs.len(), kept);
     let zone_pages = settings.zone_pages(&volumes).unwrap();
@@ -53,9 +54,13 @@ fn runs_that_have_finished_are_kept() {
 fn a_sum_over_volumes_has_only_runs_that_finished_in_all() {
     let (volumes, plan, settings) = ([volume(), volume()], plan(2), Settings::default());
     let mut outcomes = sweep(&volumes, &plan, &settings, &ReplayProgress::default()).unwrap();
-    assert!(!SimReport::new(Vec::new(), &volumes, &plan, &settings, &outcomes).interrupted);
+    assert!(
+        !SimReport::new(Vec::new(), &volumes, &plan, std::slice::from_ref(&settings), &outcomes)
+            .interrupted
+    );
     outcomes[1].wanted[0] = None;
-    let report = SimReport::new(Vec::new(), &volumes, &plan, &settings, &outcomes);
+    let report =
+        SimReport::new(Vec::new(), &volumes, &plan, std::slice::from_ref(&settings), &outcomes);
     let of = |volume: &str| {
         let runs = report.runs.iter().filter(|run| run.volume.as_deref() == Some(volume));
         runs.map(|run| run.scheme.as_str()).collect::<Vec<_>>()

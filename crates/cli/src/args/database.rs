@@ -9,7 +9,8 @@ use frostline_workload::ycsb::{Distribution, NamedMix};
 use frostline_workload::{linkbench, tpcc, ycsb};
 
 use super::running::{CleaningArg, CompressionArg, FollowArgs, LockArgs, MetricsArgs, SpeedArgs};
-use super::store::{gp, unit};
+use super::share::gp_of_store;
+use super::store::unit;
 use crate::size::Size;
 
 /// The default device, which each bench makes anew unless its databases are to be kept.
@@ -43,7 +44,7 @@ pub struct DatabaseArgs {
     #[arg(long, value_name = "V", default_value = "cost-benefit")]
     pub victim: String,
     /// Clean while the garbage proportion exceeds this
-    #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp,
+    #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp_of_store,
         allow_negative_numbers = true)]
     pub gp: f64,
     /// Zones reserved for cleaned zones that wait to be reset

@@ -7,6 +7,7 @@ use frostline_lab::Training;
 use frostline_learn::{ModelKind, RecordSource, SampleSplit, Sampling};
 
 use super::reading::Loading;
+use super::share::horizon;
 
 /// `frostline train`
 #[derive(Debug, Args)]
@@ -247,14 +248,6 @@ impl From<RecordsArg> for RecordSource {
             RecordsArg::Block => RecordSource::Block,
             RecordsArg::Engine => RecordSource::Engine,
         }
-    }
-}
-
-fn horizon(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
-        Ok(_) => Err("must be from 0 to below 1".to_string()),
-        Err(_) => Err("must be a number".to_string()),
     }
 }
 

@@ -12,6 +12,7 @@ mod report;
 mod reproduce;
 mod running;
 mod serve;
+mod share;
 mod shell;
 mod store;
 mod top;
@@ -38,9 +39,6 @@ pub use self::shell::{CompletionsArgs, ManArgs};
 pub use self::store::{FormatArgs, LookArgs, RebuildArgs, ScrubArgs, StoreCommand};
 pub use self::top::TopArgs;
 use crate::size::Size;
-
-/// The largest accepted over-provisioning.
-pub const MOST_OP: f64 = 100.0;
 
 /// Page placement for log-structured storage: simulator and tools.
 #[derive(Debug, Parser)]
@@ -111,9 +109,10 @@ pub struct SimArgs {
     /// Victim policies, optionally with parameters (d-choices:d=4), or all
     #[arg(long, value_name = "A,B", default_value = "cost-benefit", value_delimiter = ',')]
     pub victim: Vec<String>,
-    /// Bytes in a zone [default: about 1/128 of the volume, a power of two from 1MiB to 1GiB]
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
-    pub zone: Option<Size>,
+    /// Bytes in a zone [default: about 1/128 of the volume, a power of two from 1MiB to 1GiB]; with several,
+    /// each has its runs, as for --gp and --op
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', allow_negative_numbers = true)]
+    pub zone: Vec<Size>,
     /// Write each page not whole, but as many units of SIZE bytes as its bytes in the trace need
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub in_units: Option<Size>,
@@ -124,12 +123,14 @@ pub struct SimArgs {
     /// Let the scheme begin anew after N user writes, as it does when a store is opened again
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub reopened: Option<u64>,
-    /// Clean while the garbage proportion exceeds this [default: 0.15]
-    #[arg(long, value_name = "SHARE", conflicts_with = "op", allow_negative_numbers = true)]
-    pub gp: Option<f64>,
-    /// A fixed capacity instead: over-provisioning, (physical - logical) / logical
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
-    pub op: Option<f64>,
+    /// Clean while the garbage proportion exceeds this, a share of 1 [default: 0.15]
+    #[arg(long, value_name = "SHARE,...", value_delimiter = ',', value_parser = share::gp,
+        conflicts_with = "op", allow_negative_numbers = true)]
+    pub gp: Vec<f64>,
+    /// A fixed capacity instead: over-provisioning, (physical - logical) / logical, as 0.07
+    #[arg(long, value_name = "SHARE,...", value_delimiter = ',', value_parser = share::op,
+        allow_negative_numbers = true)]
+    pub op: Vec<f64>,
     /// With --gp: at most N zones, like a store on a device
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..),
         allow_negative_numbers = true)]

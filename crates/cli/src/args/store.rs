@@ -4,6 +4,7 @@ use clap::{Args, Subcommand, value_parser};
 use frostline_lab::DeviceSpec;
 use frostline_store::Format;
 
+use super::share::gp_of_store;
 use super::{BackupArgs, RestoreArgs};
 use crate::size::Size;
 
@@ -72,7 +73,7 @@ pub struct PlacementArgs {
     #[arg(long, value_name = "V", default_value = "cost-benefit")]
     pub victim: String,
     /// Clean while the garbage proportion exceeds this
-    #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp,
+    #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp_of_store,
         allow_negative_numbers = true)]
     pub gp: f64,
     /// Let pages take as many units of SIZE bytes as they need; 27 % fewer fit [default: 4096 bytes each]
@@ -103,15 +104,6 @@ pub fn unit(text: &str) -> Result<u32, String> {
     match size.map(|size| u32::try_from(size.0)) {
         Ok(Ok(unit)) if unit.is_power_of_two() && (32..=4096).contains(&unit) => Ok(unit),
         _ => Err("must be a power of two from 32 to 4096".to_string()),
-    }
-}
-
-/// Parses a garbage proportion that a store can keep.
-pub fn gp(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(gp) if (0.0001..=0.9).contains(&gp) => Ok(gp),
-        Ok(_) => Err("must be from 0.0001 to 0.9".to_string()),
-        Err(_) => Err("must be a number".to_string()),
     }
 }
 

@@ -2,9 +2,8 @@
 
 use frostline_log::LogError;
 use frostline_placement::BuildError;
-use frostline_sim::SimError;
+use frostline_sim::{SimError, Space};
 
-use crate::args::MOST_OP;
 use crate::failure::Failure;
 use crate::near::hint;
 
@@ -54,7 +53,7 @@ impl From<SimError> for Failure {
             SimError::Log { error: LogError::WholePages, .. } => Failure::usage("sim", &why)
                 .hint("without --in-units it runs; --scheme A,B names the schemes that are to run"),
             SimError::Log { error: LogError::NoMemory { .. }, .. } => Failure::job("sim", &why),
-            SimError::OverProvisioning { least, .. } if least <= MOST_OP => {
+            SimError::OverProvisioning { least, .. } if Space::OP.contains(&least) => {
                 Failure::usage("sim", &why).hint(format!("--op {least} would do, or smaller zones"))
             }
             SimError::OverProvisioning { .. } => Failure::usage("sim", &why).hint("smaller zones"),

@@ -153,6 +153,10 @@ fn numbers_out_of_range_tell_the_range() {
             "--gp much",
             "--op 0",
             "--op -0.1",
+            "--gp 15",
+            "--gp 0.1,7.5",
+            "--op 10",
+            "--op 0.07,0.1,12",
             "--op 101",
             "--op inf",
             "--threads 0",
@@ -178,6 +182,7 @@ fn numbers_out_of_range_tell_the_range() {
         &[
             "tpcc --items 3",
             "tpcc --gp 0.95",
+            "tpcc --gp 15",
             "store --device mem: --gp NaN",
             "store --device mem: --metrics 0.0.0.0:80",
             "tpcc --metrics here",

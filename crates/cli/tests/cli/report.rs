@@ -110,7 +110,8 @@ fn degenerate(scratch: &Scratch) -> [&'static str; 3] {
     let window = json!({"user_writes": 0, "relocations": 0, "waf": 1.0});
     run["windows"] = json!([window, window]);
     run["user_writes"] = json!(0);
-    run["classes"] = json!([{"class": 1, "user_writes": 0, "relocations": 0, "lifespans": [0; 8]}]);
+    run["classes"] =
+        json!([{"class": 1, "user_writes": 0, "relocations": 0, "lifespans": ([0; 8])}]);
     run["far"] = json!(null);
     empty["trace"]["path"] = json!("empty.u32");
     scratch.file("empty.json", empty.to_string());

@@ -178,7 +178,8 @@ fn a_finished_run_is_known_by_all_that_it_depends_on() {
     let first = lines("");
     assert_eq!(lines(""), first);
     assert_eq!(lines("--threads 1 --no-timing"), first, "these change nothing");
-    let mut before = first;
+    assert_eq!(lines("--gp 0.15,0.4"), 2 * first, "the first of them was done before");
+    let mut before = 2 * first;
     for changed in ["--seed 2", "--gp 0.2", "--warmup 10", "--preload v.csv", "--max-open 64"] {
         let now = lines(changed);
         assert_eq!(now, before + first, "{changed}");
@@ -189,7 +190,7 @@ fn a_finished_run_is_known_by_all_that_it_depends_on() {
 #[test]
 fn shards_put_together_are_the_whole() {
     let scratch = volumes();
-    let sim = SIM.replace("--window 2000 ", "");
+    let sim = SIM.replace("--window 2000 ", "--gp 0.15,0.3 --zone 128KiB ");
     let whole = scratch.quiet(&format!("{sim} --no-timing"));
     for part in 1..=3 {
         scratch.quiet(&format!("{sim} --no-timing --shard {part}/3 --manifest m{part}.ndjson"));

@@ -152,7 +152,8 @@ fn several_traces_are_named_by_their_files() {
 #[test]
 fn any_number_of_threads_gives_the_same_bytes() {
     let scratch = volumes([3000, 2000, 300]);
-    let sim = "sim v.csv --zone 64KiB --victim all --window 700 --no-timing -q --json -";
+    let sim =
+        "sim v.csv --zone 64KiB --victim all --window 700 --gp 0.1,0.3 --no-timing -q --json -";
     let run = |threads: &str| without_command(&scratch.quiet(&format!("{sim} {threads}")));
     let one = run("--threads 1");
     assert!(one == run("--threads 2"));
@@ -217,6 +218,52 @@ fn a_combination_named_twice_runs_once() {
     );
     let expected = ["nosep greedy", "nosep fifo", "sepgc greedy", "sepgc fifo", "2r-fifo 2r-fifo"];
     assert_eq!(names(&report), expected);
+}
+
+#[test]
+fn lists_of_settings_have_a_run_for_each_combination() {
+    let scratch = zipf();
+    let sim = "sim z.u32 --scheme nosep,sepgc --victim greedy,fifo --no-timing --json -";
+    for shares in ["--gp 0.1,0.3,0.1", "--op 0.2,0.4", "--zones 300 --gp 0.3,0.2"] {
+        let together = scratch.json(&format!("{sim} {shares} --zone 128KiB,256KiB"));
+        let (option, list) = shares.rsplit_once(' ').unwrap();
+        let mut alone = Vec::new();
+        for zone in ["128KiB", "256KiB"] {
+            let each: Vec<_> = list.split(',').collect();
+            for share in &each[..2] {
+                let one = scratch.json(&format!("{sim} {option} {share} --zone {zone}"));
+                alone.extend(runs(&one).clone());
+            }
+        }
+        assert_eq!(alone.len(), 16);
+        assert!(runs(&together) == &alone, "{shares}");
+    }
+}
+
+#[test]
+fn the_table_of_lists_has_a_column_for_each_setting_that_differs() {
+    let scratch = zipf();
+    let sim = "sim z.u32 --scheme nosep,sepbit,oracle-rate --no-timing --no-gain --victim greedy";
+    let heads = |options: &str| {
+        let table = scratch.quiet(&format!("{sim} {options}"));
+        let head = table.lines().find(|line| line.contains("scheme")).unwrap();
+        head.split("greedy").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(heads("--zone 128KiB"), "scheme");
+    assert_eq!(heads("--zone 128KiB --gp 0.1,0.1"), "scheme", "a setting named twice is one");
+    assert_eq!(heads("--zone 128KiB --gp 0.1,0.2"), "gp scheme");
+    assert_eq!(heads("--zone 128KiB,256KiB --op 0.2"), "zone scheme");
+    assert_eq!(heads("--zone 128KiB,256KiB --op 0.2,0.3"), "zone op scheme");
+    let table = scratch.quiet(&format!("{sim} --zone 128KiB --op 0.2,0.3"));
+    let rows: Vec<_> = table
+        .lines()
+        .skip(4)
+        .map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+        .collect();
+    let each = ["0.2 sepbit", "0.2 nosep", "-- knowing", "0.2 oracle-rate", ""];
+    assert_eq!(rows[..5], each, "{table}");
+    assert_eq!(rows[5..], each.map(|row| row.replace("0.2", "0.3"))[..4], "{table}");
+    assert_eq!(table.matches('*').count(), 1 + 2, "one of each setting is the best: {table}");
 }
 
 #[test]

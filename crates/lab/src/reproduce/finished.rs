@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use frostline_sim::{Combination, Ledger, Outcome, Settings};
+use frostline_sim::{Cell, Combination, Ledger, Outcome, Settings};
 
 /// The runs over one trace that were done so far.
 #[derive(Debug, Default)]
@@ -31,7 +31,8 @@ pub(super) struct TraceLedger<'a> {
 }
 
 impl Ledger for TraceLedger<'_> {
-    fn known(&self, _: usize, Combination { scheme, victim }: &Combination) -> Option<Outcome> {
+    fn known(&self, cell: Cell<'_>) -> Option<Outcome> {
+        let Combination { scheme, victim } = cell.run;
         let runs = self.finished.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |run: &&FinishedRun| {
             run.scheme == scheme.text && run.victim == *victim && run.settings == *self.settings
@@ -39,7 +40,7 @@ impl Ledger for TraceLedger<'_> {
         runs.iter().find(is_same).map(|run| run.outcome.clone())
     }
 
-    fn finished(&self, _: usize, run: &Combination, outcome: &Outcome) {
+    fn finished(&self, Cell { run, .. }: Cell<'_>, outcome: &Outcome) {
         let run = FinishedRun {
             settings: self.settings.clone(),
             scheme: run.scheme.text.clone(),
@@ -62,12 +63,15 @@ mod tests {
             scheme: SchemeSpec::parse(scheme).unwrap(),
             victim: victim.to_string(),
         };
+        fn cell(run: &Combination) -> Cell<'_> {
+            Cell { settings: 0, volume: 0, run }
+        }
         let (finished, settings) = (FinishedRuns::default(), Settings::default());
         let outcome = Outcome { replayed: 7, ..Outcome::default() };
         let done = run("sepbit:classes=5", "greedy");
-        finished.ledger(&settings).finished(0, &done, &outcome);
+        finished.ledger(&settings).finished(cell(&done), &outcome);
         let known = |settings: &Settings, scheme, victim| {
-            let known = finished.ledger(settings).known(0, &run(scheme, victim));
+            let known = finished.ledger(settings).known(cell(&run(scheme, victim)));
             known.map(|outcome| outcome.replayed)
         };
         assert_eq!(known(&settings, "sepbit:classes=5", "greedy"), Some(7));

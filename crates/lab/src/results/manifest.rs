@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use frostline_sim::{Combination, Ledger, Outcome};
+use frostline_sim::{Cell, Ledger, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -18,8 +18,9 @@ use crate::{Error, Result};
 /// The runs of a sweep that were done before, and the file to which new ones are added.
 pub struct Cells {
     shard: Option<Shard>,
-    /// Everything that outcomes depend on, except scheme, victim policy and volume.
-    settings: Value,
+    /// Everything that outcomes depend on, except scheme, victim policy and volume, for each of the sweep's
+    /// settings.
+    settings: Vec<Value>,
     sources: Vec<CellSource>,
     known: HashMap<String, Outcome>,
     manifest: Option<Mutex<File>>,
@@ -51,8 +52,8 @@ struct Line {
 }
 
 impl Cells {
-    /// The runs of a sweep over these volumes, or of one shard of it.
-    pub fn new(shard: Option<Shard>, sources: Vec<CellSource>, settings: Value) -> Cells {
+    /// The runs of a sweep over these volumes with these settings, or of one shard of it.
+    pub fn new(shard: Option<Shard>, sources: Vec<CellSource>, settings: Vec<Value>) -> Cells {
         let (known, manifest, failed) = (HashMap::new(), None, Mutex::default());
         Cells { shard, settings, sources, known, manifest, failed }
     }
@@ -92,23 +93,25 @@ impl Cells {
     }
 
     /// A digest of everything that the outcome of a run depends on.
-    fn key(&self, volume: usize, run: &Combination) -> String {
+    fn key(&self, Cell { settings, volume, run }: Cell<'_>) -> String {
         let CellSource { sha256, volume, .. } = &self.sources[volume];
         let scheme = (run.scheme.entry.info.name, run.scheme.parameters());
-        let parts = serde_json::json!([sha256, volume, scheme, run.victim, self.settings]);
+        let parts =
+            serde_json::json!([sha256, volume, scheme, run.victim, self.settings[settings]]);
         hexadecimal(&Sha256::digest(parts.to_string().as_bytes()))
     }
 
-    fn line(&self, volume: usize, run: &Combination, outcome: &Outcome) -> io::Result<String> {
+    fn line(&self, cell: Cell<'_>, outcome: &Outcome) -> io::Result<String> {
+        let Cell { settings, volume, run } = cell;
         let CellSource { trace, sha256, volume: name } = self.sources[volume].clone();
         let line = Line {
-            cell: self.key(volume, run),
+            cell: self.key(cell),
             trace,
             sha256,
             volume: name,
             scheme: run.scheme.text.clone(),
             victim: run.victim.clone(),
-            settings: self.settings.clone(),
+            settings: self.settings[settings].clone(),
             outcome: outcome.clone(),
         };
         Ok(serde_json::to_string(&line)? + "\n")
@@ -116,17 +119,17 @@ impl Cells {
 }
 
 impl Ledger for Cells {
-    fn is_wanted(&self, cell: usize) -> bool {
-        self.shard.is_none_or(|shard| shard.has(cell))
+    fn is_wanted(&self, number: usize) -> bool {
+        self.shard.is_none_or(|shard| shard.has(number))
     }
 
-    fn known(&self, volume: usize, run: &Combination) -> Option<Outcome> {
-        if self.known.is_empty() { None } else { self.known.get(&self.key(volume, run)).cloned() }
+    fn known(&self, cell: Cell<'_>) -> Option<Outcome> {
+        if self.known.is_empty() { None } else { self.known.get(&self.key(cell)).cloned() }
     }
 
-    fn finished(&self, volume: usize, run: &Combination, outcome: &Outcome) {
+    fn finished(&self, cell: Cell<'_>, outcome: &Outcome) {
         let Some(manifest) = &self.manifest else { return };
-        let line = self.line(volume, run, outcome);
+        let line = self.line(cell, outcome);
         let mut file = manifest.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = line.and_then(|line| file.write_all(line.as_bytes())) {
             let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -145,6 +145,7 @@ impl<'a> Matrix<'a> {
         let plan = Plan::new(&specs, &[victim.to_string()], false)?;
         plan.check(settings)?;
         let ledger = self.finished.ledger(settings);
+        let settings = std::slice::from_ref(settings);
         let outcomes = ledgered_sweep(&self.volumes, &plan, settings, &ledger, self.monitor)?;
         going_on(self.monitor)?;
         Ok(SimReport::new(Vec::new(), &self.volumes, &plan, settings, &outcomes).runs)
