@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the survival curves of learned clusters. Needs nothing but Python.
 
-    frostline sim TRACE --zone 4MiB --no-gain --scheme survival --explain | python3 docs/figures/curves.py TITLE > FILE.svg
+    frostline sim TRACE --zone 4MiB --no-gain --scheme survival --victim cost-benefit --explain | python3 docs/figures/curves.py TITLE > FILE.svg
 
 A line a cluster, the wider the more pages were placed in it lately: full if mostly user writes, dashed if
 relocations.
