@@ -73,7 +73,7 @@ def simulate(
     trace: TraceLike | Sequence[TraceLike],
     schemes: SchemeLike | Iterable[SchemeLike] = "all",
     *,
-    victims: str | Iterable[str] = "cost-benefit",
+    victims: str | Iterable[str] | None = None,
     zone: int | str | Iterable[int | str] | None = None,
     gp: float | Iterable[float] | None = None,
     op: float | Iterable[float] | None = None,
@@ -93,7 +93,8 @@ def simulate(
     """Replays a trace, or several, against schemes, each with each victim policy, on all cores.
 
     ``schemes`` and ``victims`` are names with parameters (``"dac:classes=4"``), or ``"all"``;
-    schemes of one's own (:func:`frostline.scheme`) may be among them.
+    schemes of one's own (:func:`frostline.scheme`) may be among them. Without ``victims`` each scheme
+    has its default, as :func:`frostline.schemes` lists it.
     Cleaning runs above the garbage proportion ``gp`` (0.15 unless given; ``zones`` bounds the
     volume), or the capacity is fixed by the over-provisioning ``op``. ``zone`` is the size of a
     zone, as ``"4MiB"``; about 1/128 of the volume unless given. Of ``gp``, ``op`` and ``zone`` several
@@ -124,7 +125,7 @@ def simulate(
         text = _native.simulate(
             loaded,
             [one if isinstance(one, str) else one.name for one in wanted],
-            _names(victims),
+            [] if victims is None else _names(victims),
             keywords,
             own=[one.native for one in own],
             gain=gain,

@@ -32,7 +32,7 @@ class Cell:
         trace: str | np.ndarray[Any, Any],
         digest: str,
         scheme: str,
-        victim: str,
+        victim: str | None,
         settings: Mapping[str, Any],
     ) -> None:
         #: Path of the trace, or its LBAs.
@@ -40,6 +40,7 @@ class Cell:
         #: SHA-256 of the trace's bytes.
         self.digest = digest
         self.scheme = scheme
+        #: None for the scheme's default.
         self.victim = victim
         self.settings = dict(settings)
 
@@ -63,7 +64,7 @@ def sweep(
     traces: Any,
     schemes: str | Iterable[str],
     *,
-    victims: str | Iterable[str] = "cost-benefit",
+    victims: str | Iterable[str] | None = None,
     executor: Any = None,
     manifest: PathLike | None = None,
     submit: Callable[[Cell], Mapping[str, Any]] | None = None,
@@ -71,6 +72,7 @@ def sweep(
     **settings: Any,
 ) -> Table:
     """Replays every trace with every scheme and victim policy, a future a cell, largest traces first.
+    Without ``victims`` each scheme has its default.
 
     ``executor`` is anything with ``submit(function, *arguments)`` that returns futures, as those of
     ``concurrent.futures`` or a client of Dask ``distributed``; threads, one a core, unless given.
@@ -86,7 +88,8 @@ def sweep(
     and when, and nothing of how long it took: equal sweeps give equal tables. It has no gains.
     """
     named = _named(traces)
-    policies, names = _names(victims), _names(schemes)
+    policies: list[str | None] = [None] if victims is None else list(_names(victims))
+    names = _names(schemes)
     if not all(isinstance(name, str) for name in names):
         raise TypeError("a sweep takes schemes by their names: workers have no others")
     cells = {
@@ -141,12 +144,17 @@ def _run(executor: Any, cells: list[Cell], submit: Any) -> Iterable[tuple[Cell, 
 
 
 def _replay(
-    trace: str | np.ndarray[Any, Any], digest: str, scheme: str, victim: str, settings: dict[str, Any]
+    trace: str | np.ndarray[Any, Any],
+    digest: str,
+    scheme: str,
+    victim: str | None,
+    settings: dict[str, Any],
 ) -> list[dict[str, Any]]:
     """A cell's runs, by volume if the trace has several. Runs where the executor has it run."""
     authors = settings.get("semantics") == "sepbit-fast22"
     loaded = _load(trace, digest, authors) if isinstance(trace, str) else open_trace(trace)
-    runs = simulate(loaded, [scheme], victims=[victim], gain=False, timing=False, threads=1, **settings)
+    victims = None if victim is None else [victim]
+    runs = simulate(loaded, [scheme], victims=victims, gain=False, timing=False, threads=1, **settings)
     rows: list[dict[str, Any]] = runs.report["runs"]
     return rows
 

@@ -49,7 +49,8 @@ impl Keywords {
         let gps = if self.gp.is_empty() { &[0.15][..] } else { &self.gp[..] };
         let spaces: Vec<_> = match self.zones {
             _ if self.op.is_empty() => {
-                let space = |&gp| self.zones.map_or(Space::Gp(gp), |zones| Space::Bounded { gp, zones });
+                let space =
+                    |&gp| self.zones.map_or(Space::Gp(gp), |zones| Space::Bounded { gp, zones });
                 gps.iter().map(space).collect()
             }
             None if self.gp.is_empty() => self.op.iter().map(|&op| Space::Op(op)).collect(),
@@ -121,8 +122,7 @@ pub fn simulate(
     let settings = keywords.settings(page_size, own.registry())?;
     // They differ in zones and capacity only.
     let of_all = &settings[0];
-    if of_all.semantics == Semantics::SepbitFast22 && traces.iter().any(|trace| !trace.has_times)
-    {
+    if of_all.semantics == Semantics::SepbitFast22 && traces.iter().any(|trace| !trace.has_times) {
         let why = "these semantics need the times of writes: open(path, times=True, trims=False)";
         return Err(Failure::new(why));
     }

@@ -28,12 +28,14 @@ fn text(all: &Catalogue, width: u16) -> String {
             s.summary.into(),
             s.source.into(),
             short(&s.params),
+            s.default_victim.into(),
             classes,
             format!("{} B", s.bytes_per_page),
         ]
     });
-    let heads = ["scheme", "what it does", "source", "parameters", "classes", "state/page"];
-    let schemes = table::wrapped(&heads, 4, rows.collect(), width);
+    let heads =
+        ["scheme", "what it does", "source", "parameters", "victims", "classes", "state/page"];
+    let schemes = table::wrapped(&heads, 5, rows.collect(), width);
     let rows = all
         .victims
         .iter()
@@ -50,7 +52,7 @@ fn markdown(all: &Catalogue) -> String {
     };
     let mut text = String::from(
         "| scheme | what it does | source | parameters and published defaults | classes \
-         | bytes a page | own victim side |\n|---|---|---|---|--:|--:|---|\n",
+         | bytes a page | victims |\n|---|---|---|---|--:|--:|---|\n",
     );
     for s in &all.schemes {
         text += &format!(
@@ -61,7 +63,10 @@ fn markdown(all: &Catalogue) -> String {
             short(&s.params),
             s.classes,
             s.bytes_per_page,
-            s.victim.unwrap_or("")
+            match s.victim {
+                Some(own) => format!("its own: `{own}`"),
+                None => format!("`{}`", s.default_victim),
+            }
         );
     }
     text += "\n| victim policy | what is cleaned next | source | parameters |\n|---|---|---|---|\n";

@@ -79,29 +79,42 @@ fn is_shown(run: &RunReport) -> bool {
     run.volume.as_deref().is_none_or(|volume| volume == ALL_VOLUMES)
 }
 
-/// The matrix: WAF by scheme and victim policy, with further figures of the scheme's best run.
+/// The matrix: WAF by scheme and victim policy, with further figures of the scheme's best run. If no policy was
+/// asked for, each scheme has but one, and a column names it.
 fn schemes(args: &SimArgs, varied: &Varied, matrix: &Matrix<'_>) -> String {
+    let by_default = args.victim.is_empty();
     let crossed = matrix.victims.len() + usize::from(matrix.own) > 1;
     let possible = matrix.rows.iter().flat_map(|row| row.best_run());
     let possible = possible.filter(|run| run.possible_gain.is_some()).count() > 0;
     let mut headings = varied.headings();
-    let left = headings.len() + 1;
     headings.push("scheme");
-    headings.extend(&matrix.victims);
-    if matrix.own {
-        headings.push("its own");
+    headings.extend(by_default.then_some("victim"));
+    let left = headings.len();
+    match by_default {
+        true => headings.push("WAF"),
+        false => {
+            headings.extend(matrix.victims.iter().copied().chain(matrix.own.then_some("its own")))
+        }
     }
     let figures = Figures { args, possible };
     headings.extend(figures.headings());
+    let least = |setting| {
+        let could_run = matrix.rows.iter().filter(|row| row.setting == setting && !row.is_oracle());
+        could_run.filter_map(MatrixRow::best_run).map(|run| run.waf).min_by(f64::total_cmp)
+    };
+    let waf = |run: &RunReport, best| format!("{}{:.4}", if best { "*" } else { "" }, run.waf);
     let row = |row: &MatrixRow<'_>| {
-        let cell = |cell: &Option<MatrixCell<'_>>| match cell {
-            Some(cell) => format!("{}{:.4}", if cell.best { "*" } else { "" }, cell.run.waf),
-            None => String::new(),
-        };
-        let mut cells = row.best_run().map(|run| varied.of_run(run)).unwrap_or_default();
+        let Some(best) = row.best_run() else { return Vec::new() };
+        let mut cells = varied.of_run(best);
         cells.push(row.scheme.to_string());
-        cells.extend(row.cells.iter().map(cell));
-        cells.extend(row.best_run().map(|run| figures.of(run)).unwrap_or_default());
+        if by_default {
+            let is_best = !best.oracle && least(row.setting) == Some(best.waf);
+            cells.extend([best.victim.clone(), waf(best, is_best)]);
+        } else {
+            let cell = |cell: &MatrixCell<'_>| waf(cell.run, cell.best);
+            cells.extend(row.cells.iter().map(|of| of.as_ref().map(cell).unwrap_or_default()));
+        }
+        cells.extend(figures.of(best));
         cells
     };
     let table = table::columns(&headings, left, matrix.rows.iter().map(row).collect());
@@ -120,8 +133,14 @@ fn schemes(args: &SimArgs, varied: &Varied, matrix: &Matrix<'_>) -> String {
         text += &format!("{line}\n");
         before = Some(row);
     }
-    let rest = if crossed { "; what follows is of a scheme's best" } else { "" };
-    format!("WAF by victim policy, * the best of each{rest}\n{text}")
+    let title = match (by_default, crossed) {
+        (true, _) => "WAF by scheme, each with its victims, * the best",
+        (false, true) => {
+            "WAF by victim policy, * the best of each; what follows is of a scheme's best"
+        }
+        (false, false) => "WAF by victim policy, * the best of each",
+    };
+    format!("{title}\n{text}")
 }
 
 /// WAF over single volumes, if there are several: each scheme with its best victim policy.

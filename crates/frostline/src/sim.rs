@@ -59,16 +59,16 @@ impl Trace {
 }
 
 /// Replays a trace against a scheme with a victim policy, both named as `frostline schemes` lists
-/// them: `sepbit`, `dac:classes=4`; `cost-benefit`. A scheme with its own victim side ignores the
-/// policy.
+/// them: `sepbit`, `dac:classes=4`; `cost-benefit`, or `None` for the scheme's default. A scheme with its
+/// own victim side ignores the policy.
 ///
 /// # Errors
 /// The scheme, the policy or a parameter is unknown; sizes contradict each other; the volume is
 /// full.
-pub fn replay(
+pub fn replay<'a>(
     trace: &Trace,
     scheme: &str,
-    victim: &str,
+    victim: impl Into<Option<&'a str>>,
     settings: &Settings,
 ) -> Result<Outcome, SimError> {
     let volume = &trace.volume;

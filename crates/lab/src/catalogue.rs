@@ -28,6 +28,8 @@ pub struct SchemeRow {
     pub bytes_per_page: usize,
     /// Its own victim side, or the victim policy of a pairing; `None` otherwise.
     pub victim: Option<&'static str>,
+    /// The victim policy that a replay has where none is asked for, or its own victim side.
+    pub default_victim: &'static str,
     /// The paper that published it.
     pub source: &'static str,
     /// Its parameters.
@@ -111,6 +113,7 @@ fn row(spec: &SchemeSpec, name: &'static str) -> Result<SchemeRow, BuildError> {
         classes: spec.classes(Semantics::Published, Room::default())?,
         bytes_per_page: page_bytes,
         victim: spec.victim,
+        default_victim: spec.default_victim,
         source: info.source,
         params: params(info.params),
         sepbit_fast22: reading(info.name),

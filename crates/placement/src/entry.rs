@@ -16,6 +16,9 @@ pub struct Entry {
     pub wants_hotness: bool,
     /// True if it makes use of a trace's reads.
     pub wants_reads: bool,
+    /// The victim policy that a replay has where none is asked for; its own victim side, if it has one.
+    /// Stores and databases have a default of theirs.
+    pub victim: &'static str,
     /// The name of its own victim side, if it has one.
     pub own_victim: Option<&'static str>,
     /// True if it decides which zones the victim policy chooses among.
@@ -39,6 +42,10 @@ pub(crate) const fn entry<S: Scheme>() -> Entry {
         foresight: S::FORESIGHT,
         wants_hotness: S::WANTS_HOTNESS,
         wants_reads: S::WANTS_READS,
+        victim: match S::OWN_VICTIM {
+            Some(own) => own,
+            None => S::VICTIM,
+        },
         own_victim: S::OWN_VICTIM,
         orders_cleaning: S::ORDERS_CLEANING,
         most_memory: S::MOST_MEMORY,

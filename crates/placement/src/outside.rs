@@ -43,6 +43,7 @@ impl Outside {
             foresight: Foresight::None,
             wants_hotness: false,
             wants_reads: false,
+            victim: "cost-benefit",
             own_victim: None,
             orders_cleaning: false,
             most_memory: crate::LARGEST_MEMORY,

@@ -32,6 +32,9 @@ pub struct SchemeSpec {
     pub text: String,
     /// The victim side that comes with it, if it has its own or is a pairing.
     pub victim: Option<&'static str>,
+    /// The victim policy that a replay has where none is asked for: that of `victim`, or the inner scheme's
+    /// if one is named, or the scheme's.
+    pub default_victim: &'static str,
     /// The scheme; for a pairing, the scheme that it pairs.
     pub entry: &'static Entry,
     params: Params,
@@ -57,11 +60,12 @@ impl SchemeSpec {
             params = params.or(key, value);
         }
         params.check(entry.info.params)?;
-        if let Some(inner) = &inner {
-            registry.parse(inner)?;
-        }
+        let of_inner = inner.as_ref().map(|inner| registry.parse(inner)).transpose()?;
         let victim = pairing.and_then(|p| p.victim).or(entry.own_victim);
-        Ok(SchemeSpec { text: text.to_string(), victim, entry, params, inner, registry })
+        let of_inner = of_inner.map(|inner| inner.default_victim);
+        let default_victim = victim.or(of_inner).unwrap_or(entry.victim);
+        let text = text.to_string();
+        Ok(SchemeSpec { text, victim, default_victim, entry, params, inner, registry })
     }
 
     /// Every parameter of the scheme with its value, given or the default.

@@ -261,13 +261,19 @@ pub struct Combination {
 }
 
 impl Combination {
-    /// A scheme of these settings with a victim policy, or with its own victim side if it has one.
+    /// A scheme of these settings with a victim policy: with its own victim side if it has one, with its
+    /// default if no policy is named.
     ///
     /// # Errors
     /// Those of [`Registry::parse`].
-    pub fn new(scheme: &str, victim: &str, settings: &Settings) -> Result<Self, BuildError> {
+    pub fn new<'a>(
+        scheme: &str,
+        victim: impl Into<Option<&'a str>>,
+        settings: &Settings,
+    ) -> Result<Self, BuildError> {
         let scheme = settings.schemes.parse(scheme)?;
-        let victim = scheme.victim.unwrap_or(victim).to_string();
+        let named = scheme.victim.or(victim.into());
+        let victim = named.unwrap_or(scheme.default_victim).to_string();
         Ok(Combination { scheme, victim })
     }
 
@@ -277,7 +283,8 @@ impl Combination {
         self.victim == other.victim && method(self) == method(other)
     }
 
-    /// Every scheme with every victim policy; a scheme with its own victim side only once.
+    /// Every scheme with every victim policy, or with its default if there is none; a scheme with its own
+    /// victim side only once.
     pub fn cross(schemes: &[SchemeSpec], victims: &[String]) -> Vec<Combination> {
         let with = |scheme: &SchemeSpec, victim: &str| Combination {
             scheme: scheme.clone(),
@@ -285,6 +292,7 @@ impl Combination {
         };
         let each = schemes.iter().flat_map(|scheme| match scheme.victim {
             Some(own) => vec![with(scheme, own)],
+            None if victims.is_empty() => vec![with(scheme, scheme.default_victim)],
             None => victims.iter().map(|v| with(scheme, v)).collect(),
         });
         each.collect()

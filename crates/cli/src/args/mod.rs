@@ -106,8 +106,9 @@ pub struct SimArgs {
     /// Schemes, optionally with parameters (dac:classes=4), or all
     #[arg(long, value_name = "A,B", default_value = "all", value_delimiter = ',')]
     pub scheme: Vec<String>,
-    /// Victim policies, optionally with parameters (d-choices:d=4), or all
-    #[arg(long, value_name = "A,B", default_value = "cost-benefit", value_delimiter = ',')]
+    /// Victim policies, optionally with parameters (d-choices:d=4), or all [default: that of each scheme, as
+    /// `frostline schemes` lists it]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub victim: Vec<String>,
     /// Bytes in a zone [default: about 1/128 of the volume, a power of two from 1MiB to 1GiB]; with several,
     /// each has its runs, as for --gp and --op

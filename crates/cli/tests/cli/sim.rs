@@ -183,6 +183,28 @@ fn all_schemes_are_those_that_the_registry_lists() {
 }
 
 #[test]
+fn without_victims_each_scheme_has_the_default_that_the_registry_lists() {
+    let scratch = zipf();
+    let registry = scratch.json("schemes --json");
+    let victim = |row: &Value| (row["name"].clone(), row["default_victim"].clone());
+    let listed: Vec<_> = registry["schemes"].as_array().unwrap().iter().map(victim).collect();
+    let sim = "sim z.u32 --zone 128KiB --no-timing --json -";
+    let report = scratch.json(sim);
+    for run in runs(&report) {
+        let default = listed.iter().find(|(name, _)| *name == run["scheme"]).unwrap();
+        assert_eq!(run["victim"], default.1, "{}", run["scheme"]);
+    }
+    let alone = |options: &str| scratch.json(&format!("{sim} --scheme {options}"))["runs"].clone();
+    assert_eq!(alone("survival"), alone("survival --victim survival"));
+    assert_eq!(
+        names(&scratch.json(&format!("{sim} --scheme frozen:survival"))),
+        ["frozen:survival survival"]
+    );
+    let fast22 = scratch.json(&format!("{sim} --semantics sepbit-fast22"));
+    assert!(runs(&fast22).iter().all(|run| run["victim"] == "cost-benefit"));
+}
+
+#[test]
 fn a_second_name_of_a_run_is_run_only_if_it_is_asked_for() {
     let scratch = zipf();
     let ran = |schemes: &str, victims: &str| {

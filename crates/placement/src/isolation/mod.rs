@@ -188,6 +188,7 @@ impl<I: Isolation> Scheme for Isolated<I> {
     const WANTS_HOTNESS: bool = true;
     const BATCHED: bool = true;
     const SEES_OTHERS: bool = <I::Inner as Scheme>::SEES_OTHERS;
+    const VICTIM: &'static str = <I::Inner as Scheme>::VICTIM;
     const ORDERS_CLEANING: bool = <I::Inner as Scheme>::ORDERS_CLEANING;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {

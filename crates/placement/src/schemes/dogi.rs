@@ -157,6 +157,8 @@ impl Scheme for Dogi {
         source: "Kim et al., DOGI, FAST 2026",
         params: &[],
     };
+    // What greedy cleaning copies is a part of its model.
+    const VICTIM: &'static str = "greedy";
     const ORDERS_CLEANING: bool = true;
     const MOST_MEMORY: usize = LARGEST_FORECASTER + 64;
 

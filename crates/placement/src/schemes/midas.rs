@@ -133,6 +133,8 @@ impl Scheme for Midas {
             ),
         ],
     };
+    // What greedy cleaning copies is a part of its model.
+    const VICTIM: &'static str = "greedy";
     const ORDERS_CLEANING: bool = true;
     const FETCHES: bool = true;
 

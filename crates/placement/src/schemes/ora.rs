@@ -90,6 +90,8 @@ impl Scheme for Ora {
         params: &[Param::whole("classes", MOST as i64, 2..=MOST as i64, "groups at most")],
     };
     const FORESIGHT: Foresight = Foresight::Lifespans;
+    // What greedy cleaning copies is a part of its model.
+    const VICTIM: &'static str = "greedy";
     const ORDERS_CLEANING: bool = true;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {

@@ -72,6 +72,7 @@ impl Scheme for Phftl {
             ),
         ],
     };
+    const VICTIM: &'static str = "adjusted-greedy";
     const PER_REQUEST: bool = true;
     const WANTS_READS: bool = true;
     const MOST_MEMORY: usize = LARGEST_CLASSIFIER;

@@ -259,6 +259,7 @@ impl Scheme for Survival {
             ),
         ],
     };
+    const VICTIM: &'static str = "survival";
     const SEES_OTHERS: bool = true;
     const WANTS_HOTNESS: bool = true;
 
