@@ -148,7 +148,9 @@ impl Target {
             return 0;
         }
         let names: Vec<_> = unneeded.iter().map(String::as_str).collect();
-        let removed = self.place.remove(&names, &mut |name| { known.parts.remove(name); });
+        let removed = self.place.remove(&names, &mut |name| {
+            known.parts.remove(name);
+        });
         let left = known.parts.difference(&needed).count();
         if let Err(error) = removed {
             tracing::warn!(%error, parts = left, "could not remove old parts");
