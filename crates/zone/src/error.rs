@@ -367,6 +367,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_made_beside_its_place_is_named_as_there() {
+        let open = |path: &str| DeviceError::open(Path::new(path), Errno::NOSPC.into());
+        let moved = |path| open(path).moved(Path::new("/a/.tmp"), Path::new("/a/db")).to_string();
+        assert!(moved("/a/.tmp/seq/3").starts_with("/a/db/seq/3: "));
+        assert!(moved("/a/.tmp").starts_with("/a/db: "));
+        assert!(moved("/b").starts_with("/b: "));
+    }
+
+    #[test]
     fn errors_of_the_system_are_told_from_those_of_a_zone() {
         let io = |number: Errno| DeviceError::Io {
             operation: Operation::Append,
