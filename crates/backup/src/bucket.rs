@@ -1,13 +1,13 @@
 //! A bucket of S3 as a place of backups.
 
-use std::collections::HashSet;
 use std::future::Future;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use futures_util::stream::{self, BoxStream, StreamExt};
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::path::Path;
 use object_store::{
@@ -17,10 +17,13 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::BackupError;
 use crate::bucket_error::plain;
-use crate::place::{PARTS, Place, Unfinished};
+use crate::place::{Name, Place, Unfinished};
 
 /// Bytes that are sent at a time. A bucket takes up to 10,000 such pieces of an object.
 const PIECE: usize = 8 << 20;
+
+/// Names that are taken from a list at a time: as many as an answer has.
+const NAMES: usize = 1000;
 
 /// How a request that fails is tried again.
 const RETRIES: RetryConfig = RetryConfig {
@@ -89,7 +92,13 @@ impl Bucket {
         Ok(Bucket { url: url.to_string(), prefix, client })
     }
 
-    /// The path of an object, or of all whose names begin with it.
+    /// The name of the object with this path.
+    fn object(&self, path: &Path) -> String {
+        let names = path.prefix_match(&self.prefix).into_iter().flatten();
+        names.map(|name| name.as_ref().to_owned()).collect::<Vec<_>>().join("/")
+    }
+
+    /// The path of an object.
     fn path(&self, object: &str) -> Path {
         object.split('/').filter(|name| !name.is_empty()).fold(self.prefix.clone(), Path::join)
     }
@@ -162,7 +171,7 @@ impl Place for Bucket {
         let got = match got {
             // Some servers say the same if there is no bucket; listing tells that.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return self.parts().and(Err(error));
+                return self.names(&mut |_| ControlFlow::Break(())).and(Err(error));
             }
             got => got?,
         };
@@ -170,17 +179,33 @@ impl Place for Bucket {
         Ok(Box::new(Download { client, rest: Some(got), piece: Bytes::new() }))
     }
 
-    fn parts(&self) -> io::Result<HashSet<String>> {
-        let found = self.client.store.list(Some(&self.path(PARTS)));
-        let found = self.client.wait(found.try_collect::<Vec<_>>())?;
-        let name = |path: Path| path.filename().map(|name| format!("{PARTS}{name}"));
-        Ok(found.into_iter().filter_map(|object| name(object.location)).collect())
+    fn names(&self, each: &mut dyn FnMut(Name<'_>) -> ControlFlow<()>) -> io::Result<()> {
+        let mut rest = self.client.store.list(Some(&self.prefix)).chunks(NAMES);
+        loop {
+            let (found, left) = self.client.wait(async move { Ok((rest.next().await, rest)) })?;
+            let Some(found) = found else { return Ok(()) };
+            rest = left;
+            for object in found {
+                let name = self.object(&object.map_err(plain)?.location);
+                // Some programs put an empty object for the prefix itself.
+                if !name.is_empty() && each(Name { name: &name, is_object: true }).is_break() {
+                    return Ok(());
+                }
+            }
+        }
     }
 
-    fn remove(&self, objects: &[&str]) -> io::Result<()> {
+    fn remove(&self, objects: &[&str], gone: &mut dyn FnMut(&str)) -> io::Result<()> {
         let paths: Vec<_> = objects.iter().map(|object| Ok(self.path(object))).collect();
         let removed = self.client.store.delete_stream(stream::iter(paths).boxed());
-        self.client.wait(removed.try_collect::<Vec<_>>()).map(|_| ())
+        let removed = self.client.wait(async move { Ok(removed.collect::<Vec<_>>().await) })?;
+        removed.into_iter().fold(Ok(()), |result, removed| match removed {
+            Ok(path) => {
+                gone(&self.object(&path));
+                result
+            }
+            Err(error) => result.and_then(|()| Err(plain(error))),
+        })
     }
 
     fn settle(&self) -> io::Result<()> {

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::BackupError;
 use crate::joining::taken_in;
-use crate::manifest::{Manifest, ZoneCopy, ZonePart};
+use crate::manifest::{Manifest, OPENING_DIGITS, ZoneCopy, ZonePart};
 use crate::place::{Place, Unfinished};
 use crate::target::{Known, Target};
 
@@ -84,7 +84,10 @@ impl Cut {
     pub fn finish(&self) -> Result<(Known, Copied), BackupError> {
         let next = AtomicU32::new(0);
         thread::scope(|scope| {
-            (1..self.place.at_a_time()).for_each(|_| drop(scope.spawn(|| self.copy_all(&next))));
+            // As many threads as the system gives: this one is enough.
+            let other =
+                |_| thread::Builder::new().spawn_scoped(scope, || self.copy_all(&next)).ok();
+            drop((1..self.place.at_a_time()).map_while(other).collect::<Vec<_>>());
             self.copy_all(&next);
         });
         let mut all = Vec::new();
@@ -151,7 +154,7 @@ impl Cut {
         let mut first = AlignedBuf::zeroed((FIRST as u64).min(written.max(1)) as usize);
         self.device.read(zone, 0, &mut first)?;
         let digest = Sha256::digest(&first[..]);
-        let name = digest[..16].iter().fold(String::new(), |mut name, byte| {
+        let name = digest[..OPENING_DIGITS / 2].iter().fold(String::new(), |mut name, byte| {
             let _ = write!(name, "{byte:02x}");
             name
         });
@@ -197,6 +200,9 @@ impl Cut {
             true => None,
             false => Some(self.place.begin(&name).map_err(failed())?),
         };
+        if let Some(object) = &mut object {
+            object.write(copy.first_bytes(&part).as_bytes()).map_err(failed())?;
+        }
         let behind = as_before.last().map_or(part.from, |part| part.to);
         let new = ZonePart { from: behind, to, sum: 0 };
         let mut bytes = AlignedBuf::zeroed(STEP.min(part.bytes()) as usize);

@@ -1,14 +1,11 @@
 //! A directory as a place of backups.
 
-use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::place::{PARTS, Place, Unfinished};
-
-/// The end of the name of a file that is not whole yet.
-const UNFINISHED: &str = ".new";
+use crate::place::{Name, PARTS, Place, UNFINISHED, Unfinished};
 
 /// The directory of a backup.
 pub struct Directory {
@@ -26,6 +23,35 @@ struct UnfinishedFile {
 impl Directory {
     pub fn at(path: &Path) -> Self {
         Directory { path: path.to_owned() }
+    }
+
+    /// Tells the names below one, which is empty or ends with a slash. The directory of the parts is
+    /// part of their names.
+    fn names_in(
+        &self,
+        above: &str,
+        each: &mut dyn FnMut(Name<'_>) -> ControlFlow<()>,
+    ) -> io::Result<ControlFlow<()>> {
+        let entries = match fs::read_dir(self.path.join(above)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Ok(ControlFlow::Continue(()));
+            }
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            // A name that is no text is none of a backup, and stays so.
+            let name = format!("{above}{}", entry.file_name().to_string_lossy());
+            let kind = entry.file_type()?;
+            let ended = match kind.is_dir() && format!("{name}/") == PARTS {
+                true => self.names_in(PARTS, each)?,
+                false => each(Name { name: &name, is_object: kind.is_file() }),
+            };
+            if ended.is_break() {
+                return Ok(ended);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 }
 
@@ -52,16 +78,22 @@ impl Place for Directory {
         Ok(Box::new(File::open(self.path.join(object))?))
     }
 
-    fn parts(&self) -> io::Result<HashSet<String>> {
-        let name = |entry: io::Result<fs::DirEntry>| entry.map(|entry| entry.file_name());
-        let names: Result<Vec<_>, _> = fs::read_dir(self.path.join(PARTS))?.map(name).collect();
-        // A name that is no text is none of a part.
-        let names = names?.into_iter().filter_map(|name| name.into_string().ok());
-        Ok(names.map(|name| format!("{PARTS}{name}")).collect())
+    fn names(&self, each: &mut dyn FnMut(Name<'_>) -> ControlFlow<()>) -> io::Result<()> {
+        let _ended = self.names_in("", each)?;
+        Ok(())
     }
 
-    fn remove(&self, objects: &[&str]) -> io::Result<()> {
-        objects.iter().try_for_each(|object| fs::remove_file(self.path.join(object)))
+    fn remove(&self, objects: &[&str], gone: &mut dyn FnMut(&str)) -> io::Result<()> {
+        let mut result = Ok(());
+        for object in objects {
+            match fs::remove_file(self.path.join(object)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    result = result.and(Err(error))
+                }
+                _ => gone(object),
+            }
+        }
+        result
     }
 
     fn settle(&self) -> io::Result<()> {

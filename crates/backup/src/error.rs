@@ -26,6 +26,13 @@ pub enum BackupError {
         /// The target.
         target: String,
     },
+    /// The target holds something that no backup wrote. A backup would be mixed up with it, so none
+    /// is made, and nothing is changed.
+    #[error("{object}: not of a backup")]
+    Foreign {
+        /// What it holds.
+        object: String,
+    },
     /// The backup is damaged.
     #[error("{object}: {why}")]
     Damaged {

@@ -21,6 +21,11 @@
 //! opening is not copied again, but what was appended since becomes one more part. Small parts are
 //! joined when they have become many; that copies a byte four times at most.
 //!
+//! A part begins with a line that has its name, `frostline backup parts/000012-...`, and the bytes of
+//! the zone follow. By this line a backup knows the parts of others that were cut short before they
+//! were listed. Where anything else is at the target, no backup is made and nothing is changed
+//! ([`BackupError::Foreign`]): what is removed was written by backups.
+//!
 //! A part gets its name when it is whole and durable, and `backup.json` is replaced once all parts are
 //! there; only then parts that are not needed any more are removed. So wherever a backup is cut short,
 //! the one before is as it was; and what it had copied is not copied again.

@@ -3,10 +3,27 @@
 use frostline_zone::{Geometry, Shape};
 use serde::{Deserialize, Serialize};
 
-use crate::place::PARTS;
+use crate::place::{LIST, PARTS};
 
 /// The version of the format of a backup.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+
+/// The digits of the name of a zone's opening.
+pub const OPENING_DIGITS: usize = 32;
+
+/// The first bytes of an object of this name, which prove that a backup wrote it; `None` if the name
+/// is none that backups give.
+pub fn first_bytes(name: &str) -> Option<String> {
+    if name == LIST {
+        return Some("{\"frostline_backup\":".to_string());
+    }
+    let mut fields = name.strip_prefix(PARTS)?.split('-');
+    let mut next = || fields.next();
+    let (zone, opening) = (next()?.parse().ok()?, next()?.to_string());
+    let part = ZonePart { from: next()?.parse().ok()?, to: next()?.parse().ok()?, sum: 0 };
+    let copy = ZoneCopy { zone, opening, full: false, parts: Vec::new() };
+    (copy.has_valid_opening() && copy.name(&part) == name).then(|| copy.first_bytes(&part))
+}
 
 /// A backup: the device's shape, and the zones that are not empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +93,17 @@ impl ZoneCopy {
     /// Bytes that are copied.
     pub fn bytes(&self) -> u64 {
         self.parts.last().map_or(0, |part| part.to)
+    }
+
+    /// True if the opening has a name as backups give it.
+    pub fn has_valid_opening(&self) -> bool {
+        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        self.opening.len() == OPENING_DIGITS && self.opening.bytes().all(is_digit)
+    }
+
+    /// What stands before the bytes of the zone in a part's object.
+    pub fn first_bytes(&self, part: &ZonePart) -> String {
+        format!("frostline backup {}\n", self.name(part))
     }
 
     /// The name of a part's object.

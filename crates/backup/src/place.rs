@@ -1,13 +1,16 @@
 //! Where the objects of a backup are kept: a directory, or a bucket.
 
-use std::collections::HashSet;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 
 /// The name of the list of zones and parts.
 pub const LIST: &str = "backup.json";
 
 /// What the names of parts begin with.
 pub const PARTS: &str = "parts/";
+
+/// The end of the name of an object that is not whole yet.
+pub const UNFINISHED: &str = ".new";
 
 /// Objects by name. An object that has its name is whole.
 pub trait Place: Send + Sync {
@@ -23,17 +26,26 @@ pub trait Place: Send + Sync {
     /// Reads an object. That it is absent is [`io::ErrorKind::NotFound`].
     fn open(&self, object: &str) -> io::Result<Box<dyn Read>>;
 
-    /// The names of all parts, and of what is left of some that were not finished.
-    fn parts(&self) -> io::Result<HashSet<String>>;
+    /// Tells the names of all that is there, also of what no backup made, and what is left of
+    /// objects that were not finished. None if the place does not exist yet.
+    fn names(&self, each: &mut dyn FnMut(Name<'_>) -> ControlFlow<()>) -> io::Result<()>;
 
-    /// Removes objects.
-    fn remove(&self, objects: &[&str]) -> io::Result<()>;
+    /// Removes objects, and tells each that is gone. The first error is returned once all were tried.
+    fn remove(&self, objects: &[&str], gone: &mut dyn FnMut(&str)) -> io::Result<()>;
 
     /// Makes durable the names that objects got.
     fn settle(&self) -> io::Result<()>;
 
     /// Objects that are best written at a time.
     fn at_a_time(&self) -> usize;
+}
+
+/// The name of something in a place.
+#[derive(Clone, Copy)]
+pub struct Name<'a> {
+    pub name: &'a str,
+    /// False for directories, links, and the like.
+    pub is_object: bool,
 }
 
 /// An object that gets its name, and is durable, when it is finished. If it is dropped before, it

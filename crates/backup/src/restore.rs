@@ -1,6 +1,6 @@
 //! A backup becomes a device again.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
 use frostline_zone::{AlignedBuf, Device, Shape, ZoneState};
 
@@ -28,8 +28,7 @@ pub fn shape(target: &Target) -> Result<Shape, BackupError> {
 pub fn restore(target: &Target, device: &dyn Device) -> Result<(), BackupError> {
     let manifest = target.list_to_restore()?;
     check(&manifest, device)?;
-    let is_digit = |byte: u8| byte.is_ascii_hexdigit();
-    if let Some(copy) = manifest.copies.iter().find(|copy| !copy.opening.bytes().all(is_digit)) {
+    if let Some(copy) = manifest.copies.iter().find(|copy| !copy.has_valid_opening()) {
         let why = format!("the opening of zone {} has no valid name", copy.zone);
         return Err(target.damaged(LIST, why));
     }
@@ -68,22 +67,29 @@ fn restore_part(
     part: &ZonePart,
 ) -> Result<(), BackupError> {
     let name = copy.name(part);
-    let failed = || target.failed(&name);
-    let mut object = target.place().open(&name).map_err(failed())?;
+    let failed = |error: io::Error| match error.kind() {
+        ErrorKind::UnexpectedEof => target.damaged(&name, "is too short".to_string()),
+        _ => target.failed(&name)(error),
+    };
+    let other = || target.damaged(&name, "is not what was copied".to_string());
+    let mut object = target.place().open(&name).map_err(failed)?;
+    let first = copy.first_bytes(part);
+    let mut found = vec![0; first.len()];
+    object.read_exact(&mut found).map_err(failed)?;
+    if found != first.as_bytes() {
+        return Err(other());
+    }
     let mut bytes = AlignedBuf::zeroed(STEP.min(part.bytes()) as usize);
     let (mut at, mut sum) = (part.from, 0);
     while at < part.to {
         let step = &mut bytes[..STEP.min(part.to - at) as usize];
-        object.read_exact(step).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => target.damaged(&name, "is too short".to_string()),
-            _ => failed()(error),
-        })?;
+        object.read_exact(step).map_err(failed)?;
         sum = crc32c::crc32c_append(sum, step);
         device.append(copy.zone, at, step)?;
         at += step.len() as u64;
     }
     match sum == part.sum {
         true => Ok(()),
-        false => Err(target.damaged(&name, "is not what was copied".to_string())),
+        false => Err(other()),
     }
 }

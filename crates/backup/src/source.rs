@@ -36,6 +36,9 @@ pub struct Backup {
     /// Those of the copied bytes that were there: small parts are joined, which copies a byte four
     /// times at most.
     pub again_bytes: u64,
+    /// Parts at the target that are needed no more and could not be removed. The next backup tries
+    /// again.
+    pub left_parts: u64,
 }
 
 impl Source {
@@ -74,11 +77,11 @@ impl Source {
         let zones = list.clone().map(|list| list.copies.len() as u32).sum();
         let bytes = list.clone().flat_map(|list| &list.copies).map(|copy| copy.bytes()).sum();
         list.into_iter().try_for_each(|list| target.replace_list(list))?;
-        target.remove_unneeded(&mut known);
+        let left_parts = target.remove_unneeded(&mut known) as u64;
         target.know(known);
         let (copied_bytes, again_bytes) = (copied.bytes, copied.again_bytes);
         tracing::debug!(zones, bytes, copied_bytes, again_bytes, "backed up");
-        Ok(Backup { zones, bytes, copied_bytes, again_bytes })
+        Ok(Backup { zones, bytes, copied_bytes, again_bytes, left_parts })
     }
 
     /// The number of changes of the device: the same twice, if there was none in between.

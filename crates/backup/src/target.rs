@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::env;
 use std::ffi::OsStr;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use parking_lot::Mutex;
 
 use crate::BackupError;
 use crate::directory::Directory;
-use crate::manifest::{Manifest, VERSION};
-use crate::place::{LIST, PARTS, Place};
+use crate::manifest::{Manifest, VERSION, first_bytes};
+use crate::place::{LIST, Name, PARTS, Place, UNFINISHED};
 
 /// Where a backup is kept: a directory, or with the feature `s3` a bucket. One process at a time backs
 /// up to a target.
@@ -70,14 +71,56 @@ impl Target {
 
     /// Makes sure that backups can be there, and takes out what is known of it: after an error that
     /// is read again.
+    ///
+    /// Nothing is changed before all that is there is proven to be of backups.
     pub(crate) fn take_known(&self) -> Result<Known, BackupError> {
         if let Some(known) = self.known.lock().take() {
             return Ok(known);
         }
+        let known = self.survey()?;
         self.place.prepare().map_err(self.failed(PARTS))?;
+        Ok(known)
+    }
+
+    /// What is there. The last backup names its parts; that all else was written by backups which
+    /// were cut short, its first bytes prove.
+    fn survey(&self) -> Result<Known, BackupError> {
         let list = self.list()?;
-        let parts = self.place.parts().map_err(self.failed(PARTS))?;
-        Ok(Known { list, parts })
+        let (mut found, mut foreign) = (HashSet::new(), None);
+        let read = self.place.names(&mut |Name { name, is_object }| {
+            if is_object && first_bytes(whole_name(name)).is_some() {
+                found.insert(name.to_string());
+                return ControlFlow::Continue(());
+            }
+            foreign = Some(name.to_string());
+            ControlFlow::Break(())
+        });
+        read.map_err(self.failed(""))?;
+        let listed: HashSet<_> = list.iter().flat_map(Manifest::objects).collect();
+        let unlisted = found.iter().filter(|name| *name != LIST && !listed.contains(*name));
+        for name in unlisted {
+            if foreign.is_some() {
+                break;
+            }
+            if !self.is_of_backup(name).map_err(self.failed(name))? {
+                foreign = Some(name.clone());
+            }
+        }
+        if let Some(name) = foreign {
+            return Err(BackupError::Foreign { object: self.place.name_of(&name) });
+        }
+        found.retain(|name| name.starts_with(PARTS));
+        Ok(Known { list, parts: found })
+    }
+
+    /// Whether an object begins as backups begin it, or ends before, if it is not whole.
+    fn is_of_backup(&self, name: &str) -> io::Result<bool> {
+        let whole = whole_name(name);
+        let Some(first) = first_bytes(whole) else { return Ok(false) };
+        let mut found = Vec::new();
+        self.place.open(name)?.take(first.len() as u64).read_to_end(&mut found)?;
+        let is_whole = found.len() == first.len() || whole == name;
+        Ok(if is_whole { found == first.as_bytes() } else { first.as_bytes().starts_with(&found) })
     }
 
     pub(crate) fn know(&self, known: Known) {
@@ -96,19 +139,23 @@ impl Target {
         replace().map_err(self.failed(LIST))
     }
 
-    /// Removes all parts that the last backup does not need. What can't be removed only takes
-    /// space, and the next backup tries again.
-    pub(crate) fn remove_unneeded(&self, known: &mut Known) {
+    /// Removes all parts that the last backup does not need, and returns how many are left. What
+    /// can't be removed only takes space, and the next backup tries again.
+    pub(crate) fn remove_unneeded(&self, known: &mut Known) -> usize {
         let needed: HashSet<_> = known.list.iter().flat_map(Manifest::objects).collect();
-        let unneeded = || known.parts.iter().filter(|part| !needed.contains(*part));
-        let names: Vec<_> = unneeded().map(String::as_str).collect();
-        if names.is_empty() {
-            return;
+        let unneeded: Vec<_> = known.parts.difference(&needed).cloned().collect();
+        if unneeded.is_empty() {
+            return 0;
         }
-        match self.place.remove(&names) {
-            Ok(()) => known.parts.retain(|part| needed.contains(part)),
-            Err(error) => tracing::warn!(%error, parts = names.len(), "could not remove old parts"),
+        let names: Vec<_> = unneeded.iter().map(String::as_str).collect();
+        let removed = self.place.remove(&names, &mut |name| {
+            known.parts.remove(name);
+        });
+        let left = known.parts.difference(&needed).count();
+        if let Err(error) = removed {
+            tracing::warn!(%error, parts = left, "could not remove old parts");
         }
+        left
     }
 
     /// The last whole backup, if there is one.
@@ -141,6 +188,11 @@ impl Target {
     pub(crate) fn damaged(&self, object: &str, why: String) -> BackupError {
         BackupError::Damaged { object: self.place.name_of(object), why }
     }
+}
+
+/// The name that an object gets when it is whole.
+fn whole_name(name: &str) -> &str {
+    name.strip_suffix(UNFINISHED).unwrap_or(name)
 }
 
 /// The place that a URL names.

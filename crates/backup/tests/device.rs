@@ -1,12 +1,14 @@
 //! Backups of a device: wherever they are cut short the last one is whole, and what happens to the
 //! device meanwhile does not show in them.
 
+use std::collections::BTreeMap;
 use std::io::IoSlice;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use frostline_backup::{BackupError, Followed, Source, Target, restore, shape};
+use frostline_backup::{BackupError, Followed, Follower, Source, Target, restore, shape};
+use frostline_random::SplitMix;
 use frostline_zone::{Device, DeviceError, Geometry, Shape, ZoneInfo, ZoneState, in_memory};
 use tempfile::TempDir;
 
@@ -174,14 +176,7 @@ fn wherever_a_backup_is_cut_short_the_one_before_is_whole() {
     append(&*source, 2, 60, 201);
     let mut failures = 0;
     loop {
-        let left = Mutex::new(failures);
-        let fail: Hook = Box::new(move |zone| {
-            let mut left = left.lock().unwrap();
-            *left -= 1;
-            let operation = frostline_zone::Operation::Read;
-            if *left < 0 { Err(DeviceError::OfflineZone { operation, zone }) } else { Ok(()) }
-        });
-        *device.before_read.lock().unwrap() = Some(fail);
+        *device.before_read.lock().unwrap() = Some(failing_after(failures));
         // As in a new process, which knows nothing of zones that were copied.
         let result = Source::new(device.clone()).back_up(&at(&directory));
         *device.before_read.lock().unwrap() = None;
@@ -195,20 +190,185 @@ fn wherever_a_backup_is_cut_short_the_one_before_is_whole() {
     assert!(restored(directory.path()) == content(&*source));
 }
 
+/// Fails all reads after so many.
+fn failing_after(reads: usize) -> Hook {
+    let left = Mutex::new(reads);
+    Box::new(move |zone| {
+        let mut left = left.lock().unwrap();
+        let operation = frostline_zone::Operation::Read;
+        let after = left.checked_sub(1).ok_or(DeviceError::OfflineZone { operation, zone })?;
+        *left = after;
+        Ok(())
+    })
+}
+
 #[test]
 fn files_of_a_backup_that_was_killed_are_in_nobodys_way() {
     let directory = tempfile::tempdir().unwrap();
-    let (_, source) = hooked();
+    let (device, source) = hooked();
     fill(&*source);
     source.back_up(&at(&directory)).unwrap();
     let whole = parts(directory.path());
     let before = restored(directory.path());
-    std::fs::write(directory.path().join("backup.json.new"), "{ \"frost").unwrap();
-    std::fs::write(directory.path().join("parts/000001-ab-0-4096"), "of no backup").unwrap();
-    std::fs::write(directory.path().join("parts/000001-ab-4096-8192.new"), "half").unwrap();
+    // Parts of an opening that ended before it was in a backup, and files that were not finished.
+    append(&*source, 6, 5, 60);
+    append(&*source, 7, 5, 70);
+    *device.before_read.lock().unwrap() = Some(failing_after(6 + 3));
+    assert!(Source::new(device.clone()).back_up(&at(&directory)).is_err());
+    *device.before_read.lock().unwrap() = None;
+    [6, 7].iter().for_each(|&zone| source.reset(zone).unwrap());
+    let left: Vec<_> =
+        parts(directory.path()).into_iter().filter(|part| !whole.contains(part)).collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let content = std::fs::read(directory.path().join("parts").join(&left[0])).unwrap();
+    let other = left[0].replace("000006", "000007");
+    let unfinished = [content[..content.len() / 2].to_vec(), content[..9].to_vec(), Vec::new()];
+    for (name, content) in [&left[0], &whole[0], &other].into_iter().zip(unfinished) {
+        std::fs::write(directory.path().join(format!("parts/{name}.new")), content).unwrap();
+    }
+    let list = std::fs::read(directory.path().join("backup.json")).unwrap();
+    std::fs::write(directory.path().join("backup.json.new"), &list[..list.len() / 2]).unwrap();
     assert!(restored(directory.path()) == before);
     source.back_up(&at(&directory)).unwrap();
     assert_eq!(parts(directory.path()), whole);
+    assert!(!directory.path().join("backup.json.new").exists());
+}
+
+/// All that is in a directory: the content of files, `None` for all else.
+fn tree(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    let mut all = BTreeMap::new();
+    let mut left = vec![directory.to_owned()];
+    while let Some(directory) = left.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let entry = entry.unwrap();
+            let kind = entry.file_type().unwrap();
+            let content = kind.is_file().then(|| std::fs::read(entry.path()).unwrap());
+            all.insert(entry.path(), content);
+            if kind.is_dir() {
+                left.push(entry.path());
+            }
+        }
+    }
+    all
+}
+
+/// Puts something into the directory that no backup wrote, one of many kinds.
+fn put_foreign(directory: &Path, kind: u32) -> PathBuf {
+    let of_backup = parts(directory).first().cloned();
+    let name = of_backup.unwrap_or_else(|| format!("000003-{}-0-4096", "0a".repeat(16)));
+    let like = name.replacen('0', "1", 1);
+    let text = |name: String| {
+        std::fs::write(directory.join(&name), "mine").unwrap();
+        name
+    };
+    let sub_directory = |name: String| {
+        std::fs::create_dir(directory.join(&name)).unwrap();
+        name
+    };
+    let link = |name: String| {
+        std::os::unix::fs::symlink("/nowhere", directory.join(&name)).unwrap();
+        name
+    };
+    let name = match kind {
+        0 => text("notes.txt".to_string()),
+        1 => text("parts/notes.txt".to_string()),
+        2 => sub_directory("photos".to_string()),
+        3 => sub_directory("parts/photos".to_string()),
+        4 => link("link".to_string()),
+        5 => link("parts/link".to_string()),
+        // Names like those of backups.
+        6 => text(format!("parts/{like}")),
+        7 => text(format!("parts/{like}.new")),
+        8 => text("backup.json.new".to_string()),
+        9 => sub_directory(format!("parts/{like}")),
+        10 => link(format!("parts/{like}.new")),
+        _ => {
+            // A part under another's name.
+            let of_backup = std::fs::read(directory.join("parts").join(&name));
+            let name = format!("parts/{like}");
+            std::fs::write(directory.join(&name), of_backup.unwrap_or_default()).unwrap();
+            name
+        }
+    };
+    directory.join(name)
+}
+
+#[test]
+fn a_directory_that_holds_anything_else_is_left_as_it_is() {
+    let (mut refused, mut made) = (0, 0);
+    for seed in 0..8 {
+        let mut random = SplitMix::new(seed);
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("parts")).unwrap();
+        let (device, source) = hooked();
+        for step in 0..20 {
+            let zone = random.below(ZONES as u32);
+            match random.below(4) {
+                0 => source.reset(zone).unwrap(),
+                _ if device.zone(zone).unwrap().write_pointer > ZONE / 2 => {
+                    source.finish(zone).unwrap();
+                }
+                _ => append(&*source, zone, 1 + random.below(9) as usize, step),
+            }
+            if random.below(4) == 0 {
+                // It may be cut short, so that parts are there which no list names.
+                let reads = random.below(9) as usize;
+                *device.before_read.lock().unwrap() = Some(failing_after(reads));
+                let _cut_short = Source::new(device.clone()).back_up(&at(&directory));
+                *device.before_read.lock().unwrap() = None;
+            }
+            let foreign =
+                (random.below(3) == 0).then(|| put_foreign(directory.path(), random.below(12)));
+            let before = tree(directory.path());
+            let result = match random.below(3) {
+                0 => source
+                    .follow(at(&directory), Duration::ZERO)
+                    .and_then(Follower::finish)
+                    .map(drop),
+                1 => source.back_up(&at(&directory)).map(drop),
+                _ => Source::new(device.clone()).back_up(&at(&directory)).map(drop),
+            };
+            match foreign {
+                Some(path) => {
+                    let error = result.unwrap_err();
+                    assert!(matches!(error, BackupError::Foreign { .. }), "{error}");
+                    assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+                    assert!(tree(directory.path()) == before, "seed {seed}: {path:?}");
+                    match path.symlink_metadata().unwrap().is_dir() {
+                        true => std::fs::remove_dir(path).unwrap(),
+                        false => std::fs::remove_file(path).unwrap(),
+                    }
+                    refused += 1;
+                }
+                None => {
+                    result.unwrap();
+                    assert!(restored(directory.path()) == content(&*source), "seed {seed}");
+                    made += 1;
+                }
+            }
+        }
+    }
+    println!("{refused} backups refused, {made} made");
+    assert!(refused > 30 && made > 60, "{refused} {made}");
+}
+
+#[test]
+fn parts_that_cannot_be_removed_are_counted_and_keep_no_other_from_being_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, source) = hooked();
+    fill(&*source);
+    let target = at(&directory);
+    source.back_up(&target).unwrap();
+    [0, 1, 4].iter().for_each(|&zone| source.reset(zone).unwrap());
+    // What lies in a part's place since then is not removed as a file is.
+    let part = directory.path().join("parts").join(&parts(directory.path())[0]);
+    std::fs::remove_file(&part).unwrap();
+    std::fs::create_dir(&part).unwrap();
+    assert_eq!(source.back_up(&target).unwrap().left_parts, 1);
+    assert_eq!(parts(directory.path()).len(), 3 + 1);
+    std::fs::remove_dir(&part).unwrap();
+    assert_eq!(source.back_up(&target).unwrap().left_parts, 0);
+    assert!(restored(directory.path()) == content(&*source));
 }
 
 #[test]
@@ -232,7 +392,7 @@ fn a_damaged_backup_is_named_and_never_restored_as_if_it_were_whole() {
     }
     restore(&at(&directory), &*empty()).unwrap();
     let path = directory.path().join("backup.json");
-    for text in ["", "{}", "[", "{\"frostline_backup\":2}"] {
+    for text in ["", "{}", "[", "{\"frostline_backup\":1}"] {
         std::fs::write(&path, text).unwrap();
         let refused = restore(&at(&directory), &*empty());
         assert!(matches!(refused, Err(BackupError::Damaged { .. })), "{text}");

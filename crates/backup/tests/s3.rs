@@ -149,6 +149,35 @@ fn parts_larger_than_a_piece_come_back_and_old_ones_are_removed() {
 }
 
 #[test]
+fn a_prefix_that_holds_other_objects_is_left_as_it_is() {
+    let world = World::new(ZONE);
+    let this = world.buckets.path().join("bucket/of/this");
+    let like = format!("parts/000001-{}-0-4096", "0a".repeat(16));
+    for round in 0..2 {
+        let names =
+            ["notes.txt", "parts/notes.txt", "parts/of/others", "others/backup.json", &like];
+        for name in names {
+            std::fs::create_dir_all(this.join(name).parent().unwrap()).unwrap();
+            std::fs::write(this.join(name), "mine").unwrap();
+            world.server.requests();
+            let refused = world.source.back_up(&world.at()).unwrap_err();
+            assert!(matches!(refused, BackupError::Foreign { .. }), "{refused}");
+            says(&refused, &["s3://bucket/of/this/", name]);
+            let requests = world.server.requests();
+            let reads = |name: &String| ["GetObject", "ListObjectsV2"].contains(&&name[..]);
+            assert!(requests.keys().all(reads), "{requests:?}");
+            std::fs::remove_file(this.join(name)).unwrap();
+        }
+        // Others' prefixes that begin alike are nothing to this one.
+        std::fs::create_dir_all(this.with_file_name("this-too")).unwrap();
+        std::fs::write(this.with_file_name("this-too").join("notes.txt"), "mine").unwrap();
+        world.fill(round);
+        world.source.back_up(&world.at()).unwrap();
+        assert!(world.restored().unwrap() == content(&*world.source));
+    }
+}
+
+#[test]
 fn a_damaged_object_is_named() {
     let world = World::new(ZONE);
     world.fill(1);

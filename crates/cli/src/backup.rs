@@ -20,6 +20,7 @@ struct BackupReport<'a> {
     zones: u32,
     bytes: u64,
     copied_bytes: u64,
+    left_parts: u64,
 }
 
 /// Backs up a store that no other process uses.
@@ -30,12 +31,18 @@ pub fn back_up(args: &BackupArgs) -> Result<String, Failure> {
     Store::zones_on(&*device).map_err(|error| store_failure(&args.uri, error))?;
     let made = Target::new(&args.target).and_then(|target| Source::new(device).back_up(&target));
     let made = made.map_err(|error| backup_failure(&args.uri, &error))?;
-    let Backup { zones, bytes, copied_bytes, .. } = made;
+    let Backup { zones, bytes, copied_bytes, left_parts, .. } = made;
     if args.json {
-        return json("backup", &BackupReport { device: &args.uri, zones, bytes, copied_bytes });
+        let device = &args.uri;
+        let report = BackupReport { device, zones, bytes, copied_bytes, left_parts };
+        return json("backup", &report);
     }
     let (all, copied) = (mib(bytes), mib(copied_bytes));
-    Ok(format!("{}: {zones} zones of {all:.2} MiB, {copied:.2} MiB of it copied\n", args.uri))
+    let left = match left_parts {
+        0 => String::new(),
+        parts => format!(", {parts} old parts could not be removed"),
+    };
+    Ok(format!("{}: {zones} zones of {all:.2} MiB, {copied:.2} MiB of it copied{left}\n", args.uri))
 }
 
 /// What was backed up while a device was in use.
@@ -77,6 +84,8 @@ pub fn backup_failure(uri: &str, error: &BackupError) -> Failure {
         }
         BackupError::WithoutS3 { .. } => Failure::usage_line(error.to_string())
             .hint("cargo build --release --features s3 builds it in"),
+        BackupError::Foreign { .. } => Failure::usage_line(error.to_string())
+            .hint("a backup needs a directory, or a prefix of a bucket, of its own"),
         BackupError::Target { .. } => Failure::usage_line(error.to_string()),
         _ => Failure::job_line(error.to_string()),
     }

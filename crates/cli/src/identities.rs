@@ -13,8 +13,16 @@ use crate::failure::Failure;
 /// The commit of this program; empty if it is not known.
 pub const COMMIT: &str = env!("FROSTLINE_COMMIT");
 
-/// The digest of a file, in the making. A pipe has none.
-type Looked = JoinHandle<frostline_lab::Result<Option<InputFile>>>;
+/// The digest of a file. A pipe has none.
+type Digest = frostline_lab::Result<Option<InputFile>>;
+
+/// The digest of a file, in the making.
+enum Looked {
+    /// A thread computes it.
+    ByThread(JoinHandle<Digest>),
+    /// It is there: the system gave no thread.
+    Done(Digest),
+}
 
 /// Digests that are computed while the traces are read.
 pub struct Looking {
@@ -37,8 +45,11 @@ impl Identities {
     /// Starts to compute the digests.
     pub fn look(args: &SimArgs) -> Looking {
         let look = |path: &PathBuf| {
-            let path = path.clone();
-            thread::spawn(move || identify(&path))
+            let of_thread = path.clone();
+            match thread::Builder::new().spawn(move || identify(&of_thread)) {
+                Ok(thread) => Looked::ByThread(thread),
+                Err(_) => Looked::Done(identify(path)),
+            }
         };
         Looking {
             traces: args.traces.iter().map(look).collect(),
@@ -74,6 +85,11 @@ impl Looking {
 }
 
 fn join(looked: Looked) -> Result<Option<InputFile>, Failure> {
-    let looked = looked.join().map_err(|_| Failure::job("sim", "a thread panicked"))?;
-    looked.map_err(|error| lab_failure("sim", error))
+    let digest = match looked {
+        Looked::ByThread(thread) => {
+            thread.join().map_err(|_| Failure::job("sim", "a thread panicked"))?
+        }
+        Looked::Done(digest) => digest,
+    };
+    digest.map_err(|error| lab_failure("sim", error))
 }

@@ -96,7 +96,9 @@ impl Served<'_> {
         };
         let serve = || serve(&store, &begun, &|| interrupt.has_come());
         let served = match &watching {
-            Some(watching) => watching.during(&store, serve),
+            Some(watching) => watching
+                .during(&store, serve)
+                .unwrap_or_else(|error| Err(self.failed(&format!("metrics: {error}")))),
             None => serve(),
         };
         let stats = store.stats().map_err(failed)?;

@@ -30,10 +30,9 @@ pub fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
     let of_all = &settings[0];
     let plan = Plan::named(&args.scheme, &args.victim, !args.no_gain, of_all)?;
     settings.iter().try_for_each(|one| plan.check(one))?;
-    if let Some(threads) = args.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
-        pool.build_global().map_err(|e| Failure::job("sim", &e.to_string()))?;
-    }
+    // Also as many as there are cores, as otherwise nothing says that the system refuses them.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads.map_or(0, usize::from));
+    pool.build_global().map_err(|e| Failure::job("sim", &format!("threads: {e}")))?;
     let identities = Identities::look(args);
     let Inputs { mut traces, volumes, sources } = read(args, of_all, &plan)?;
     warmed_up(args, &volumes)?;

@@ -14,8 +14,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use frostline_store::StoreError;
-
 use self::driver::{Added, CONTROL, Control, Parameters, Queue, Request};
 use crate::disk::{Disk, PAGE};
 
@@ -113,21 +111,26 @@ fn serve_device(
         let (tell, told) = channel();
         let start = |number| {
             let (requests, tell) = (&requests, tell.clone());
-            scope.spawn(move || {
+            thread::Builder::new().spawn_scoped(scope, move || {
                 match Queue::new(requests, number, DEPTH) {
                     Ok(queue) => serve_queue(disk, queue, &tell),
                     Err(error) => drop(tell.send(Err(error))),
                 };
             })
         };
-        let queues: Vec<_> = (0..added.queues).map(start).collect();
+        let queues: io::Result<Vec<_>> = (0..added.queues).map(start).collect();
         drop(tell);
-        let are_made: io::Result<()> = told.iter().take(queues.len()).collect();
-        let result = are_made.and_then(|()| control.start(added.number)).map(|()| {
+        let are_made = queues.and_then(|queues| {
+            told.iter().take(queues.len()).collect::<io::Result<()>>()?;
+            Ok(queues)
+        });
+        let result = are_made.and_then(|queues| {
+            control.start(added.number)?;
             begun(&driver::block_device(added.number));
             while !is_stopped() && !queues.iter().all(|queue| queue.is_finished()) {
                 thread::sleep(TICK);
             }
+            Ok(())
         });
         // The queues end with this.
         result.and(control.stop(added.number))
@@ -188,21 +191,36 @@ fn act(
     let done = if is_to_be_durable { done.and_then(|()| disk.flush()) } else { done };
     done.map_err(|error| {
         tracing::info!(%error, offset, "a request failed");
-        match error {
-            StoreError::Log(_) => ENOSPC,
-            _ => EIO,
-        }
+        if error.is_full() { ENOSPC } else { EIO }
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use frostline_store::{Format, Open, Store};
-    use frostline_zone::{Shape, in_memory};
+    use frostline_zone::{Fault, Faulty, Operation, Shape, in_memory};
 
     use super::*;
 
     const BYTES: usize = 3 * PAGE;
+
+    #[test]
+    fn a_full_file_system_is_no_space() {
+        let zone_bytes = 256 << 10;
+        let shape =
+            Shape { bytes: 24 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+        let faulty = Arc::new(Faulty::new(in_memory(&shape).unwrap(), 1));
+        Store::format(faulty.clone(), &Format::default()).unwrap();
+        let store = Store::open(faulty.clone(), Open::default()).unwrap();
+        let disk = Disk::new(&store);
+        let mut write = || act(&disk, op::WRITE | op::FUA, 0, BYTES as u32, &mut [7; BYTES]);
+        faulty.fail(Operation::Append, 0..u64::MAX, Fault::Full);
+        assert_eq!(write(), Err(ENOSPC));
+        faulty.stop_failing();
+        assert_eq!(write(), Ok(()));
+    }
 
     #[test]
     fn requests_of_each_kind_do_what_they_say_and_others_are_refused() {

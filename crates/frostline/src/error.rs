@@ -1,5 +1,6 @@
 //! Errors, by what the caller can do about them.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use frostline_backup::BackupError;
@@ -24,27 +25,27 @@ pub enum Error {
     Conflict,
     /// So much was overwritten since the transaction or the snapshot began that its versions are no
     /// longer kept: begin it again, and end it sooner.
-    #[error("too old: {0}")]
+    #[error("too old: {}", cause(.0))]
     TooOld(#[source] Arc<DbError>),
     /// The call can never succeed: a key, a value or a transaction is too large, or options
     /// contradict the device or each other. Change the call.
-    #[error("refused: {0}")]
+    #[error("refused: {}", cause(.0))]
     Refused(#[source] Arc<DbError>),
     /// All pages are in use: delete records, or move them to a database with a larger bound.
-    #[error("full: {0}")]
+    #[error("full: {}", cause(.0))]
     Full(#[source] Arc<DbError>),
     /// Another process, or this one, already has the database open: close it there.
-    #[error("in use: {0}")]
+    #[error("in use: {}", cause(.0))]
     InUse(#[source] Arc<DbError>),
     /// There is no database, or one of a newer version.
-    #[error("not usable: {0}")]
+    #[error("not usable: {}", cause(.0))]
     NotUsable(#[source] Arc<DbError>),
     /// Bytes on the device differ from what was written: restore a backup, or find the extent of
     /// the damage with `frostline db check`.
-    #[error("damaged: {0}")]
+    #[error("damaged: {}", cause(.0))]
     Damaged(#[source] Arc<DbError>),
     /// The device or the system failed. What was committed before is safe; reopen the database.
-    #[error("device: {0}")]
+    #[error("device: {}", cause(.0))]
     Device(#[source] Arc<DbError>),
     /// A backup could not be made or restored. The database is as it was, and so is the backup before.
     #[error("backup: {0}")]
@@ -67,6 +68,19 @@ impl From<DbError> for Error {
 impl From<DeviceError> for Error {
     fn from(error: DeviceError) -> Self {
         DbError::from(error).into()
+    }
+}
+
+/// The error to show: one of the device says by itself what it is of.
+fn cause(error: &DbError) -> &dyn Display {
+    match error {
+        DbError::Device(error) => error,
+        DbError::Store(error) => match &**error {
+            StoreError::Device(error) => error,
+            error => error,
+        },
+        DbError::Wal(WalError::Device(error)) => error,
+        error => error,
     }
 }
 

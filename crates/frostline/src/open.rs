@@ -1,18 +1,17 @@
 //! Making and opening a database.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use frostline_backup::{Source, Target};
 use frostline_db as engine;
 use frostline_store::Format;
 use frostline_zone::{self as zone, Device, DeviceError, OpenOptions, Shape};
-use tempfile::TempDir;
 
-use crate::{Db, Options, Result};
+use crate::{Db, Error, Options, Result};
 
 /// The zones of a database's device, if its size allows: enough that one open zone for each class
 /// is a small share of the data.
@@ -45,13 +44,15 @@ impl Db {
     /// system.
     pub fn restore(backup: impl AsRef<OsStr>, path: impl AsRef<Path>) -> Result<()> {
         let (backup, path) = (Target::new(backup)?, path.as_ref());
-        let failed = |source| DeviceError::Open { path: path.to_owned(), source };
         let shape = frostline_backup::shape(&backup)?;
-        let beside = beside(path).map_err(failed)?;
-        let device = zone::create(&uri(beside.path()), &shape, &OpenOptions::default())?;
-        frostline_backup::restore(&backup, &*device)?;
-        drop(device);
-        Ok(move_to(beside, path).map_err(failed)?)
+        let taken = || DeviceError::Exists { path: path.to_owned() };
+        if !is_absent(path) {
+            return Err(taken().into());
+        }
+        let is_first = zone::create_whole(path, &shape, |device| {
+            Ok::<_, Error>(frostline_backup::restore(&backup, &*device)?)
+        })?;
+        if is_first { Ok(()) } else { Err(taken().into()) }
     }
 }
 
@@ -102,16 +103,11 @@ impl Options {
 
     /// Makes a database beside `path`, and moves it there.
     fn make(&self, path: &Path) -> Result<()> {
-        let failed = |source| DeviceError::Open { path: path.to_owned(), source };
-        let beside = beside(path).map_err(failed)?;
-        let device = zone::create(&uri(beside.path()), &self.shape(), &OpenOptions::default())?;
-        engine::Db::create(&device, &self.format(&*device))?;
-        drop(device);
-        match move_to(beside, path) {
-            // Another process made the database first; that one is opened.
-            Err(error) if is_taken(&error) => Ok(()),
-            moved => Ok(moved.map_err(failed)?),
-        }
+        // If another process makes the database first, that one is opened.
+        let _is_first = zone::create_whole(path, &self.shape(), |device| {
+            Ok::<_, Error>(engine::Db::create(&device, &self.format(&*device))?)
+        })?;
+        Ok(())
     }
 
     fn shape(&self) -> Shape {
@@ -133,31 +129,8 @@ impl Options {
     }
 }
 
-/// A directory in the same one as `path`, which is made if it is absent.
-fn beside(path: &Path) -> io::Result<TempDir> {
-    let parent = parent_of(path);
-    fs::create_dir_all(&parent)?;
-    tempfile::Builder::new().prefix(".frostline-").tempdir_in(&parent)
-}
-
-/// Moves a directory that is whole to the place where it is to be.
-fn move_to(beside: TempDir, path: &Path) -> io::Result<()> {
-    fs::rename(beside.path(), path)?;
-    // The directory was renamed, so there is nothing to remove.
-    drop(beside.keep());
-    File::open(parent_of(path))?.sync_all()
-}
-
 fn uri(path: &Path) -> String {
     format!("file:{}", path.display())
-}
-
-/// The directory above a path.
-fn parent_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
 }
 
 /// True if nothing exists at the path, or an empty directory, which a rename replaces.
@@ -166,11 +139,6 @@ fn is_absent(path: &Path) -> bool {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
-}
-
-fn is_taken(error: &io::Error) -> bool {
-    use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty};
-    matches!(error.kind(), AlreadyExists | DirectoryNotEmpty)
 }
 
 fn is_empty(device: &dyn Device) -> Result<bool> {

@@ -15,6 +15,26 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[test]
+fn what_cannot_be_made_is_named_once_and_without_a_temporary_name() {
+    // Root may write anywhere but there.
+    let path = "/proc/my.frost";
+    let directory = tempfile::tempdir().unwrap();
+    let (db, backup) = (directory.path().join("db"), directory.path().join("backup"));
+    Options::new().bound(256 << 20).open(&db).unwrap().back_up(&backup).unwrap();
+    for error in [Db::open(path).err().unwrap(), Db::restore(&backup, path).err().unwrap()] {
+        let said = error.to_string();
+        assert!(said.starts_with("device: /proc/my.frost: "), "{said}");
+        assert!(!said.contains(".frostline-") && said.matches("device").count() == 1, "{said}");
+    }
+    let taken = Db::restore(&backup, &db).err().unwrap();
+    assert!(taken.to_string().ends_with("/db: is not empty"), "{taken}");
+    let held = Options::new().open(&db).unwrap();
+    let in_use = Db::open(&db).err().unwrap().to_string();
+    assert!(in_use.starts_with("in use: /") && in_use.ends_with("/db: is in use"), "{in_use}");
+    drop(held);
+}
+
+#[test]
 fn a_database_is_made_once_and_keeps_what_was_committed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("deep/down/my.frost");

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use frostline_backup::BackupError;
 use frostline_db::DbError;
@@ -220,6 +220,11 @@ impl Error {
     }
 
     /// Makes an [`Error`] of a device's error.
+    pub(crate) fn thread(path: &Path) -> impl Fn(io::Error) -> Error {
+        let what = format!("{}: a thread to write it", path.display());
+        move |source| Error::Io { what: what.clone(), source }
+    }
+
     pub(crate) fn device(uri: &str) -> impl Fn(DeviceError) -> Error {
         move |error| Error::Device { uri: uri.to_string(), error }
     }

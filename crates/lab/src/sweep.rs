@@ -57,11 +57,14 @@ pub fn ledgered_sweep(
 fn beside<T>(tick: impl Fn() + Send, work: impl FnOnce() -> T) -> T {
     let (working, over) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        scope.spawn(move || {
+        let ticks = thread::Builder::new().spawn_scoped(scope, move || {
             while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 tick();
             }
         });
+        if let Err(error) = ticks {
+            tracing::warn!(%error, "the progress is not shown");
+        }
         // Dropped when the work is over, even after a panic, because that ends the other thread.
         let _working = working;
         work()

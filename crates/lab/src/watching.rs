@@ -26,14 +26,17 @@ pub(crate) fn watched<T>(
     watched: &dyn Watched,
     server: Option<&Server>,
     monitor: &dyn Monitor,
-    work: impl FnOnce() -> T,
-) -> T {
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     let work = || match monitor.views_every() {
         Some(interval) => shown(watched, interval, monitor, work),
         None => work(),
     };
     match server {
-        Some(server) => server.during(watched, work),
+        Some(server) => server.during(watched, work).map_err(|source| {
+            let address = server.address();
+            Error::Metrics { address, source }
+        })?,
         None => work(),
     }
 }
@@ -49,7 +52,10 @@ fn shown<T>(
     thread::scope(|scope| {
         // Ends the thread also when the work panics.
         let _over = SetOnDrop(over);
-        scope.spawn(move || show(watched, interval, monitor, over));
+        let shown = move || show(watched, interval, monitor, over);
+        if let Err(error) = thread::Builder::new().spawn_scoped(scope, shown) {
+            tracing::warn!(%error, "nothing of it is shown");
+        }
         work()
     })
 }

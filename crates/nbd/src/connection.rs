@@ -1,10 +1,11 @@
 //! Connections over both kinds of sockets.
 
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use crate::address::Address;
 
@@ -107,6 +108,18 @@ impl Connection {
         }
     }
 
+    /// Lets reads and writes of all handles fail after this time; `None` lets them wait.
+    fn set_timeout(&self, time: Option<Duration>) -> io::Result<()> {
+        match self {
+            Connection::Tcp(socket) => {
+                socket.set_read_timeout(time).and_then(|()| socket.set_write_timeout(time))
+            }
+            Connection::Unix(socket) => {
+                socket.set_read_timeout(time).and_then(|()| socket.set_write_timeout(time))
+            }
+        }
+    }
+
     /// Ends the connection in both directions, for all handles.
     pub fn shut_down(&self) {
         // The client may have ended it already.
@@ -114,6 +127,52 @@ impl Connection {
             Connection::Tcp(socket) => socket.shutdown(Shutdown::Both),
             Connection::Unix(socket) => socket.shutdown(Shutdown::Both),
         };
+    }
+}
+
+/// A connection whose reads and writes all end by a moment, however little the client sends or takes at
+/// a time.
+pub struct UntilMoment {
+    connection: Connection,
+    end: Instant,
+}
+
+impl UntilMoment {
+    /// Lets reads and writes fail `time` from now.
+    pub fn new(connection: Connection, time: Duration) -> Self {
+        UntilMoment { connection, end: Instant::now() + time }
+    }
+
+    /// The connection, which waits for its client again.
+    pub fn without_end(self) -> io::Result<Connection> {
+        self.connection.set_timeout(None)?;
+        Ok(self.connection)
+    }
+
+    /// The connection, if there is time left.
+    fn in_time(&mut self) -> io::Result<&mut Connection> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.connection.set_timeout(Some(left))?;
+        Ok(&mut self.connection)
+    }
+}
+
+impl Read for UntilMoment {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.in_time()?.read(into)
+    }
+}
+
+impl Write for UntilMoment {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.in_time()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.connection.flush()
     }
 }
 

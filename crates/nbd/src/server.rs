@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use frostline_disk::Disk;
 use frostline_store::Store;
@@ -16,6 +17,10 @@ use crate::session;
 
 /// The most connections that are served at once; further ones wait.
 pub const MOST_CONNECTIONS: usize = 16;
+
+/// How long a client may take for the handshake, unless another time is set. Those who only connect
+/// would keep others out.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// The interval at which the server checks whether it shall stop.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -38,6 +43,7 @@ pub enum ServeError {
 pub struct Server {
     listener: Listener,
     address: Address,
+    handshake: Duration,
 }
 
 /// The open connections, by number.
@@ -52,7 +58,13 @@ impl Server {
         let failed = |source| ServeError::Listen { address: address.clone(), source };
         let listener = Listener::bind(address).map_err(failed)?;
         let address = listener.address().map_err(failed)?;
-        Ok(Server { listener, address })
+        Ok(Server { listener, address, handshake: HANDSHAKE })
+    }
+
+    /// Ends connections whose clients take longer than this for the whole handshake, in place of ten
+    /// seconds. After it a client may be idle for as long as it likes.
+    pub fn handshake_within(self, handshake: Duration) -> Server {
+        Server { handshake, ..self }
     }
 
     /// The address, with the port that was chosen.
@@ -87,8 +99,12 @@ impl Server {
                         // Inserted before the thread runs, so that stopping right now also ends
                         // this connection.
                         lock(&open).insert(number, handle);
-                        let (disk, open) = (&disk, &open);
-                        scope.spawn(move || serve(number, &connection, open, disk, shown));
+                        let (disk, open, time) = (&disk, &open, self.handshake);
+                        let served = move || serve(number, &connection, time, open, disk, shown);
+                        if let Err(error) = thread::Builder::new().spawn_scoped(scope, served) {
+                            tracing::info!(%error, "a connection was not taken");
+                            lock(&open).remove(&number);
+                        }
                     }
                     Ok(None) => {}
                     Err(source) => {
@@ -103,7 +119,7 @@ impl Server {
 
     /// Waits a while for a connection, if one more may be served.
     fn next(&self, open: &OpenConnections) -> io::Result<Option<Connection>> {
-        let is_full = open.lock().unwrap_or_else(PoisonError::into_inner).len() >= MOST_CONNECTIONS;
+        let is_full = lock(open).len() >= MOST_CONNECTIONS;
         let mut wait = [PollFd::new(&self.listener, PollFlags::IN)];
         let sockets = if is_full { &mut [][..] } else { &mut wait[..] };
         match poll(sockets, Some(&TICK)) {
@@ -127,12 +143,13 @@ impl Server {
 fn serve(
     number: u64,
     connection: &Connection,
+    handshake: Duration,
     open: &OpenConnections,
     disk: &Disk<'_>,
     shown: ShownExport,
 ) {
     tracing::info!(number, "a connection begins");
-    match session::serve(connection, disk, shown) {
+    match session::serve(connection, handshake, disk, shown) {
         Ok(()) => tracing::info!(number, "a connection ends"),
         Err(error) => tracing::info!(number, %error, "a connection breaks"),
     }

@@ -4,12 +4,13 @@ use std::io::{self, BufReader, BufWriter, ErrorKind, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use frostline_disk::Disk;
 use frostline_store::StoreError;
 
 use crate::budget::{Budget, Share};
-use crate::connection::Connection;
+use crate::connection::{Connection, UntilMoment};
 use crate::negotiation::{Agreed, ShownExport, negotiate};
 use crate::reply::Replies;
 use crate::request::{NbdRequest, Refusal};
@@ -31,13 +32,21 @@ struct Job<'b> {
     _memory: Share<'b>,
 }
 
-/// Serves a connection to its end.
+/// Serves a connection to its end. The client may take `handshake` to agree on options, and then as
+/// long as it likes.
 ///
 /// # Errors
-/// The client contradicts the protocol, or the connection breaks.
-pub fn serve(connection: &Connection, disk: &Disk<'_>, shown: ShownExport) -> io::Result<()> {
-    let mut both = connection.try_clone()?;
+/// The client contradicts the protocol, or takes too long to begin; the connection breaks; the system
+/// gives no thread.
+pub fn serve(
+    connection: &Connection,
+    handshake: Duration,
+    disk: &Disk<'_>,
+    shown: ShownExport,
+) -> io::Result<()> {
+    let mut both = UntilMoment::new(connection.try_clone()?, handshake);
     let Some(agreed) = negotiate(&mut both, shown)? else { return Ok(()) };
+    let both = both.without_end()?;
     let budget = Budget::new(IN_FLIGHT_BYTES);
     let (send, receive) = sync_channel(WORKERS);
     let receive = Mutex::new(receive);
@@ -48,8 +57,14 @@ pub fn serve(connection: &Connection, disk: &Disk<'_>, shown: ShownExport) -> io
         replies: Replies::new(BufWriter::new(connection.try_clone()?), agreed.is_structured),
     };
     thread::scope(|scope| {
-        for _ in 0..WORKERS {
-            scope.spawn(|| session.work(&receive, connection));
+        for number in 0..WORKERS {
+            let work = || session.work(&receive, connection);
+            match thread::Builder::new().spawn_scoped(scope, work) {
+                Err(error) if number == 0 => return Err(error),
+                // Those that there are do it.
+                Err(_) => break,
+                Ok(_) => {}
+            }
         }
         session.take_requests(&mut BufReader::new(both), &budget, send)
     })
@@ -167,9 +182,9 @@ impl Transmission<'_> {
 
     fn failed(&self, request: &NbdRequest, error: &StoreError) -> io::Result<()> {
         tracing::info!(%error, offset = request.offset, "a request failed");
-        let why = match error {
-            StoreError::Log(_) => Refusal::NoSpace,
-            _ => Refusal::Io,
+        let why = match error.is_full() {
+            true => Refusal::NoSpace,
+            false => Refusal::Io,
         };
         self.replies.refuse(request, why, &error.to_string())
     }

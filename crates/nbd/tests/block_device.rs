@@ -5,8 +5,10 @@ mod client;
 use std::sync::Arc;
 
 use client::*;
-use frostline_zone::{Device, Faulty};
+use frostline_zone::{Device, Fault, Faulty, Operation};
 use proptest::prelude::*;
+
+const NO_SPACE: u32 = 28;
 
 /// The bytes on which random requests work: a few pages, not at the beginning.
 const BEGIN: u64 = 3 * PAGE;
@@ -21,7 +23,8 @@ enum Op {
     Flush,
 }
 
-fn ops() -> impl Strategy<Value = Vec<(Op, u64, u32, bool)>> {
+/// Requests, each with its range, whether it is to be durable, and whether the file system below is full.
+fn ops() -> impl Strategy<Value = Vec<(Op, u64, u32, bool, bool)>> {
     let op = prop_oneof![
         3 => any::<bool>().prop_map(|one_piece| Op::Read { one_piece }),
         4 => (1..=255u8).prop_map(Op::Write),
@@ -32,7 +35,9 @@ fn ops() -> impl Strategy<Value = Vec<(Op, u64, u32, bool)>> {
     let edge = prop_oneof![0..LENGTH, (0..LENGTH / 512).prop_map(|sector| sector * 512)];
     let range =
         (edge.clone(), edge).prop_map(|(a, b)| (a.min(b), (a.max(b) - a.min(b) + 1) as u32));
-    let one = (op, range, any::<bool>()).prop_map(|(op, (at, length), fua)| (op, at, length, fua));
+    let full = prop::bool::weighted(0.15);
+    let one = (op, range, any::<bool>(), full)
+        .prop_map(|(op, (at, length), fua, full)| (op, at, length, fua, full));
     prop::collection::vec(one, 1..40)
 }
 
@@ -50,15 +55,27 @@ proptest! {
     fn requests_act_as_on_a_row_of_bytes(ops in ops(), is_structured in any::<bool>()) {
         let scratch = tempfile::tempdir().unwrap();
         let socket = scratch.path().join("socket");
-        let device = memory();
+        let faulty = Arc::new(Faulty::new(memory(), 1));
+        let device: Arc<dyn Device> = faulty.clone();
         format(&device);
         let store = open(&device);
         let mut model = vec![0u8; LENGTH as usize];
         serving(&store, false, &socket, || {
             let mut client = Client::new(&socket, is_structured);
-            for (op, at, length, fua) in ops {
+            for (op, at, length, fua, full) in ops {
                 let range = at as usize..at as usize + length as usize;
                 let (offset, flags) = (BEGIN + at, u16::from(fua));
+                // A change that finds no room is refused, and made when there is some again.
+                let mut change = |command, flags, length, bytes: &[u8]| {
+                    if full {
+                        faulty.fail(Operation::Append, 0..u64::MAX, Fault::Full);
+                        let refused = client.ask(command, flags, offset, length, bytes);
+                        prop_assert!(matches!(refused, Ok(_) | Err(NO_SPACE)), "{refused:?}");
+                        faulty.stop_failing();
+                    }
+                    client.ask(command, flags, offset, length, bytes).unwrap();
+                    Ok(())
+                };
                 match op {
                     Op::Read { one_piece } => {
                         let flags = if one_piece && is_structured { ONE_PIECE } else { 0 };
@@ -67,16 +84,16 @@ proptest! {
                     }
                     Op::Write(byte) => {
                         let bytes = vec![byte; length as usize];
-                        client.ask(WRITE, flags, offset, length, &bytes).unwrap();
+                        change(WRITE, flags, length, &bytes)?;
                         model[range].fill(byte);
                     }
                     Op::Zero { no_hole } => {
                         let flags = flags | if no_hole { NO_HOLE } else { FAST_ZERO };
-                        client.ask(WRITE_ZEROES, flags, offset, length, &[]).unwrap();
+                        change(WRITE_ZEROES, flags, length, &[])?;
                         model[range].fill(0);
                     }
                     Op::Trim => {
-                        client.ask(TRIM, flags, offset, length, &[]).unwrap();
+                        change(TRIM, flags, length, &[])?;
                         model[trimmed(at, length.into())].fill(0);
                     }
                     Op::Flush => drop(client.ask(FLUSH, 0, 0, 0, &[]).unwrap()),
@@ -84,7 +101,8 @@ proptest! {
             }
             let all = client.ask(READ, 0, BEGIN, LENGTH as u32, &[]).unwrap();
             assert!(all == model);
-        });
+            Ok::<(), TestCaseError>(())
+        })?;
     }
 }
 

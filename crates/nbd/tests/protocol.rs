@@ -3,9 +3,14 @@
 mod client;
 
 use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use client::*;
+use frostline_nbd::{Address, MOST_CONNECTIONS, Server};
 use frostline_store::Store;
+use frostline_zone::{Device, Fault, Faulty, Operation};
 use proptest::prelude::*;
 
 const INVALID: u32 = 22;
@@ -133,6 +138,67 @@ fn a_server_stops_while_clients_are_silent_at_any_stage() {
     drop(clients);
     let mut page = [9; 4096];
     assert!(!store.read(0, &mut page).unwrap(), "half of a write has come, and none is done");
+}
+
+#[test]
+fn clients_that_do_not_end_their_handshake_keep_no_other_out() {
+    let scratch = tempfile::tempdir().unwrap();
+    let socket = scratch.path().join("socket");
+    let store = store();
+    let server = Server::bind(&Address::Unix(socket.clone())).unwrap();
+    let server = server.handshake_within(Duration::from_millis(300));
+    serving_by(server, &store, false, || {
+        let mut idle = Client::new(&socket, true);
+        let silent: Vec<_> = (0..MOST_CONNECTIONS).map(|_| Client::raw(&socket)).collect();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // Some go on and on, a byte or an option at a time, and some read no answers.
+            for (number, mut stream) in silent.into_iter().enumerate() {
+                let over = &over;
+                scope.spawn(move || {
+                    let _ = stream.write_all(b"\0\0\0\x03");
+                    while !over.load(Ordering::Relaxed) {
+                        let _ = match number % 4 {
+                            0 => Ok(()),
+                            1 => stream.write_all(b"I"),
+                            2 => stream.write_all(b"IHAVEOPT\0\0\0\x03\0\0\0\0"),
+                            _ => stream.write_all(&[b'I'; 4096]),
+                        };
+                        std::thread::sleep(Duration::from_millis(10));
+                    }
+                });
+            }
+            let begun = Instant::now();
+            assert_serves(&socket);
+            assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+            over.store(true, Ordering::Relaxed);
+        });
+        // Longer than the limit: it is none of a session.
+        std::thread::sleep(Duration::from_millis(400));
+        assert_eq!(idle.ask(READ, 0, 0, 3, &[]).unwrap(), b"new");
+    });
+}
+
+#[test]
+fn a_full_file_system_is_no_space_and_writes_go_on_when_there_is_room() {
+    let scratch = tempfile::tempdir().unwrap();
+    let socket = scratch.path().join("socket");
+    let below = memory();
+    format(&below);
+    let faulty = Arc::new(Faulty::new(below, 1));
+    let device: Arc<dyn Device> = faulty.clone();
+    let store = open(&device);
+    serving(&store, false, &socket, || {
+        for is_structured in [false, true] {
+            let mut client = Client::new(&socket, is_structured);
+            client.ask(WRITE, FUA, 0, 3, b"old").unwrap();
+            faulty.fail(Operation::Append, 0..u64::MAX, Fault::Full);
+            assert_eq!(client.ask(WRITE, FUA, 0, 4096, &[1; 4096]), Err(NO_SPACE));
+            faulty.stop_failing();
+            client.ask(WRITE, FUA, 0, 3, b"new").unwrap();
+            assert_eq!(client.ask(READ, 0, 0, 3, &[]).unwrap(), b"new");
+        }
+    });
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io::{IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -107,6 +108,20 @@ fn answer(otherwise: c_int, call: impl FnOnce() -> Result<c_int, Error>) -> c_in
     })
 }
 
+/// The same for opening, whose errors are also told on a terminal: SQLite has no text for them but
+/// "unable to open database file", and the log of its shell is off.
+fn answer_aloud(otherwise: c_int, call: impl FnOnce() -> Result<c_int, Error>) -> c_int {
+    answer(otherwise, || {
+        call().inspect_err(|error| {
+            let mut terminal = std::io::stderr();
+            if terminal.is_terminal() {
+                // Without a terminal the log has it.
+                let _ = writeln!(terminal, "frostline: {error}");
+            }
+        })
+    })
+}
+
 fn log(code: c_int, what: &str) {
     if let (Some(api), Ok(what)) = (API.get(), CString::new(format!("frostline: {what}"))) {
         // SAFETY: a format for one string, and that string.
@@ -133,6 +148,26 @@ unsafe fn parameter<'a>(of: *const c_char, name: &str) -> Option<&'a str> {
     unsafe { text((API.get()?.uri_parameter)(of, name.as_ptr())) }
 }
 
+/// The names of all parameters of a URI: SQLite has each, and its value, behind the name of the file,
+/// and behind the last an empty one.
+///
+/// # Safety
+/// SQLite gave the name of a main database to `xOpen`.
+unsafe fn parameter_names<'a>(of: *const c_char) -> impl Iterator<Item = &'a str> {
+    // SAFETY: as the caller promises, there is a text behind each but the empty one.
+    let behind = |at: *const c_char| unsafe { at.add(CStr::from_ptr(at).count_bytes() + 1) };
+    let mut next = behind(of);
+    std::iter::from_fn(move || {
+        // SAFETY: as above.
+        let name = unsafe { CStr::from_ptr(next) };
+        (!name.is_empty()).then(|| {
+            next = behind(behind(next));
+            // A name that is no text is none that is known.
+            name.to_str().unwrap_or("?")
+        })
+    })
+}
+
 fn base() -> *mut Vfs {
     BASE.load(Relaxed)
 }
@@ -150,13 +185,17 @@ unsafe extern "C" fn x_open(
         // SAFETY: SQLite's own VFS, with memory that is large enough for its files.
         return unsafe { ((*base()).open)(base(), raw_name, file, flags, out) };
     }
-    answer(code::CANTOPEN, || {
+    answer_aloud(code::CANTOPEN, || {
         // SAFETY: memory for a file, which SQLite does not close unless it has methods.
         unsafe { (*file).methods = std::ptr::null() };
         // SAFETY: SQLite gave the name.
         let full = unsafe { text(raw_name) }.ok_or_else(|| Error::Name("?".to_string()))?;
         let (directory, name) = name::split(full);
         let create = flags & open::CREATE != 0;
+        if flags & open::MAIN_DB != 0 {
+            // SAFETY: SQLite gave the name, of a main database.
+            name::check_known(unsafe { parameter_names(raw_name) })?;
+        }
         // SAFETY: the name is that given to xOpen.
         let shape = create.then(|| crate::name::shape(|name| unsafe { parameter(raw_name, name) }));
         let volume = volumes::open(directory, shape.transpose()?.as_ref())?;

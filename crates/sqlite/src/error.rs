@@ -32,6 +32,14 @@ pub enum Error {
         /// The reason.
         why: String,
     },
+    /// A parameter of the URI that means nothing.
+    #[error("{name}: not a parameter of a store; there are {known}")]
+    Unknown {
+        /// Its name.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
     /// The store is used for something else.
     #[error("the store holds something else than SQLite databases")]
     Foreign,
@@ -62,18 +70,11 @@ impl Error {
             Error::Busy => code::BUSY,
             Error::ReadOnly => code::READONLY,
             Error::Full(_) => code::FULL,
-            Error::Store(error) if is_full(error) => code::FULL,
+            Error::Store(error) if error.is_full() => code::FULL,
+            Error::Device(error) if error.is_full() => code::FULL,
             Error::Device(DeviceError::InUse { .. }) => code::BUSY,
             Error::Store(StoreError::Checksum { .. } | StoreError::Lost { .. }) => code::CORRUPT,
             _ => otherwise,
         }
-    }
-}
-
-fn is_full(error: &StoreError) -> bool {
-    match error {
-        StoreError::GroupTooLarge { .. } => true,
-        StoreError::Log(error) => matches!(error, frostline_log::LogError::Full { .. }),
-        _ => false,
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use frostline_store::{Format, Open, Store};
-use frostline_zone::{OpenOptions, create, create_whole, open};
+use frostline_zone::{OpenOptions, create_whole, open};
 
 use crate::Error;
 
@@ -56,7 +56,8 @@ pub fn open_store(path: &Path, make: Option<&Shape>) -> Result<Store, Error> {
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     };
     match make {
-        Some(shape) if is_absent() => self::make(path, shape)?,
+        // If another process makes it first, that one is opened.
+        Some(shape) if is_absent() => drop(self::make(path, shape)?),
         None if is_absent() => return Err(Error::Absent(path.display().to_string())),
         _ => {}
     }
@@ -64,7 +65,7 @@ pub fn open_store(path: &Path, make: Option<&Shape>) -> Result<Store, Error> {
     Ok(Store::open(device, Open::default())?)
 }
 
-fn make(path: &Path, shape: &Shape) -> Result<(), Error> {
+fn make(path: &Path, shape: &Shape) -> Result<bool, Error> {
     let share = (shape.bytes / ZONES).clamp(*ZONE_BYTES.start(), *ZONE_BYTES.end());
     let zone_bytes = Some(shape.zone_bytes.unwrap_or(1 << share.ilog2()));
     let of_device = frostline_zone::Shape {
@@ -72,9 +73,7 @@ fn make(path: &Path, shape: &Shape) -> Result<(), Error> {
         zone_bytes,
         ..frostline_zone::Shape::default()
     };
-    create_whole(path, |beside| {
-        let uri = format!("file:{}", beside.display());
-        let device = create(&uri, &of_device, &OpenOptions::default())?;
+    create_whole(path, &of_device, |device| {
         let geometry = device.geometry();
         let pages = u64::from(geometry.zones) * geometry.zone_capacity / 4096;
         let format = Format {

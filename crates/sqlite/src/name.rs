@@ -28,6 +28,21 @@ pub fn split(full: &str) -> (&Path, &str) {
     (Path::new(if directory.is_empty() { "/" } else { directory }), file)
 }
 
+/// Parameters of a URI that this VFS knows.
+const PARAMETERS: [&str; 6] = ["store", "size", "zone", "scheme", "unit", "gp"];
+
+/// Parameters that SQLite knows itself.
+const OF_SQLITE: [&str; 7] = ["vfs", "mode", "cache", "psow", "nolock", "immutable", "modeof"];
+
+/// Refuses parameters that would mean nothing.
+pub fn check_known<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
+    let is_known = |name: &&str| PARAMETERS.contains(name) || OF_SQLITE.contains(name);
+    match names.into_iter().find(|name| !is_known(name)) {
+        Some(name) => Err(Error::Unknown { name: name.to_string(), known: PARAMETERS.join(", ") }),
+        None => Ok(()),
+    }
+}
+
 /// The shape of a store that is made, from the parameters of a URI.
 pub fn shape<'a>(parameter: impl Fn(&'static str) -> Option<&'a str>) -> Result<Shape, Error> {
     let mut shape = Shape::default();
@@ -84,6 +99,13 @@ mod tests {
         assert!(directory.is_absolute() && directory.ends_with("no-such"));
         assert_eq!(file, "my.db");
         assert!(full("..", None).is_err());
+    }
+
+    #[test]
+    fn a_parameter_that_means_nothing_is_refused_with_those_that_are_known() {
+        assert!(check_known(["vfs", "mode", "store", "size", "gp"]).is_ok());
+        let refused = check_known(["vfs", "unitt"]).unwrap_err().to_string();
+        assert!(refused.contains("unitt") && refused.contains("zone, scheme, unit"), "{refused}");
     }
 
     #[test]

@@ -249,11 +249,17 @@ fn a_wrong_parameter_or_a_directory_of_something_else_is_an_error_with_a_reason(
         ("size=1GiB&unit=100", "divide 4096"),
         ("size=1GiB&zone=1", "zone"),
         ("size=1GiB&scheme=none", "none"),
+        ("size=1GiB&unitt=64", "unitt: not a parameter of a store; there are store, size, zone"),
+        ("sizee=1GiB&cache=private", "sizee: not a parameter"),
     ] {
         let db = sqlite3::uri(&directory, "my.db").replace("size=1GiB", wrong);
         let (_, err) = sqlite3::run_all(&db, "");
         assert!(err.contains("unable to open") && err.contains(why), "{wrong}: {err}");
+        assert!(!directory.path().join("store").exists(), "{wrong}: nothing is made");
     }
+    let known = sqlite3::uri(&directory, "other.db") + "&mode=rwc&cache=private&psow=1";
+    assert_eq!(run(&known, "select 1;"), "1\n");
+    std::fs::remove_dir_all(directory.path().join("store")).unwrap();
     std::fs::create_dir(directory.path().join("store")).unwrap();
     std::fs::write(directory.path().join("store/notes.txt"), "mine").unwrap();
     let (_, err) = sqlite3::run_all(&sqlite3::uri(&directory, "my.db"), "");

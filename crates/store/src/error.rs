@@ -138,6 +138,18 @@ pub enum StoreError {
     Failed(Box<StoreError>),
 }
 
+impl StoreError {
+    /// True if there is no room for what was to be written: in the store, or where its device lies.
+    pub fn is_full(&self) -> bool {
+        match self {
+            StoreError::Log(LogError::Full { .. }) | StoreError::GroupTooLarge { .. } => true,
+            StoreError::Device(error) => error.is_full(),
+            StoreError::Failed(error) => error.is_full(),
+            _ => false,
+        }
+    }
+}
+
 /// The outcome of an operation on a zone. An error that is not the zone's own ends more than that
 /// operation.
 pub(crate) fn of_zone<T>(

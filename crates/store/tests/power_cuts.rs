@@ -13,8 +13,9 @@ mod power;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::thread;
 
-use frostline_store::{Cleaning, Format, Open, Store};
+use frostline_store::{ChangedWords, Cleaning, Format, Open, PageRead, Store};
 use frostline_zone::{Device, OpenOptions, Shape, can_create, create, open};
 use power::{End, Machine, task, tell};
 use rand::rngs::SmallRng;
@@ -71,8 +72,41 @@ fn as_a_process() {
         }
     }
     tell("opened");
+    let seed = rng.random();
+    thread::scope(|scope| {
+        scope.spawn(|| read_on(&store, seed));
+        loop {
+            act(&store, &mut rng, &mut next);
+        }
+    })
+}
+
+/// Reads pages side by side on and on, so that requests are under way when the process is killed. The
+/// device must be there for the next process all the same.
+fn read_on(store: &Store, seed: u64) {
+    /// Ends the process if what is read is wrong, so that its parent sees that.
+    struct AbortOnPanic;
+    impl Drop for AbortOnPanic {
+        fn drop(&mut self) {
+            std::process::abort();
+        }
+    }
+    let _abort = AbortOnPanic;
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut pages = vec![vec![0; 4096]; 32];
     loop {
-        act(&store, &mut rng, &mut next);
+        let lbas: Vec<_> =
+            pages.iter().map(|_| rng.random_range(0..store.pages() as u32)).collect();
+        let mut reads = Vec::new();
+        for (&lba, page) in lbas.iter().zip(&mut pages) {
+            reads.push(PageRead { lba, kept: None, page, changed: ChangedWords::NONE });
+        }
+        let found = store.read_pages(&mut reads);
+        for ((found, &lba), page) in found.into_iter().zip(&lbas).zip(&pages) {
+            if found.unwrap() {
+                version(lba, page);
+            }
+        }
     }
 }
 

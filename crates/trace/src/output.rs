@@ -67,7 +67,7 @@ impl Output {
 }
 
 /// An error without the temporary path, which says nothing to a reader.
-fn without_path(error: io::Error) -> io::Error {
+pub(crate) fn without_path(error: io::Error) -> io::Error {
     match error.to_string().split_once(" at path ") {
         Some((cause, _)) => io::Error::new(error.kind(), cause),
         None => error,

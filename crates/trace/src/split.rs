@@ -11,7 +11,7 @@ use std::thread;
 use crate::encoder::Encoder;
 use crate::error::TraceError;
 use crate::load::{LoadOptions, nothing};
-use crate::output::unwritable;
+use crate::output::{unwritable, without_path};
 use crate::reader::Reader;
 use crate::request::Op;
 use crate::zstd_codec;
@@ -67,11 +67,13 @@ pub fn split(
     #[cfg(unix)]
     let builder = builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
     let directory = builder.tempdir_in(parent.unwrap_or(Path::new(".")));
-    let directory = directory.map_err(|error| unwritable(to, &error))?;
+    let directory = directory.map_err(|error| unwritable(to, &without_path(error)))?;
     let (parts, waiting) = sync_channel(QUEUE);
     let cut = Cut { page_shift, plain, directory: directory.path().to_owned(), ..Cut::default() };
     let volumes = thread::scope(|scope| {
-        let writer = scope.spawn(move || write_parts(waiting, plain));
+        let writer =
+            thread::Builder::new().spawn_scoped(scope, move || write_parts(waiting, plain));
+        let writer = writer.map_err(|error| unwritable(to, &error))?;
         let cut = cut.pass(&mut reader, options, &parts, on_bytes);
         drop(parts);
         let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use crate::Watched;
+use crate::names::Names;
 use crate::request::HttpRequest;
 
 /// The page: one file that asks for `/zones` and draws what it gets.
@@ -22,8 +23,12 @@ struct Answer {
 }
 
 /// The answer to a request, as it is sent.
-pub fn to(request: &HttpRequest, watched: &dyn Watched) -> String {
-    let Answer { status, kind, body } = answer(request, watched);
+pub fn to(request: &HttpRequest, names: &Names, watched: &dyn Watched) -> String {
+    let unknown = request.hosts.iter().find(|host| !names.have(host));
+    let Answer { status, kind, body } = match unknown {
+        Some(host) => misdirected(host),
+        None => answer(request, watched),
+    };
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
          Content-Security-Policy: {POLICY}\r\nX-Content-Type-Options: nosniff\r\n\
@@ -45,6 +50,14 @@ fn answer(request: &HttpRequest, watched: &dyn Watched) -> Answer {
             Answer { status: "405 Method Not Allowed", kind: TEXT, body: "only GET\n".to_string() }
         }
     }
+}
+
+fn misdirected(host: &str) -> Answer {
+    let body = format!(
+        "{}: not a name of this server, which is asked by its address in digits\n",
+        host.escape_default()
+    );
+    Answer { status: "421 Misdirected Request", kind: TEXT, body }
 }
 
 fn zones(watched: &dyn Watched) -> Result<String, String> {

@@ -20,10 +20,14 @@
 //! ```
 //!
 //! Whoever reaches the address reads all of this, and nothing else: no page of the store, and nothing can be
-//! changed. There is no password, so an address of this machine alone (`127.0.0.1`) is the usual one.
+//! changed. There is no password, so an address of this machine alone (`127.0.0.1`) is the usual one. A
+//! request that asks for another host is refused, so that no page of another site reads it in a browser:
+//! known are addresses in digits, `localhost` on an address of this machine, and the names that
+//! [`Server::known_as`] gives.
 
 mod answer;
 mod client;
+mod names;
 mod request;
 mod server;
 mod watched;

@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 /// The longest head that is read.
 const LONGEST: usize = 8192;
 
-/// The first line of a request; its other lines, and its body if it has one, do not matter.
+/// The head of a request; its body, if it has one, does not matter.
 pub struct HttpRequest {
     /// Its method, as `GET`.
     pub method: String,
     /// Its path, without what is asked for behind a question mark.
     pub path: String,
+    /// The hosts that it asks: one, but for clients that say none, or several.
+    pub hosts: Vec<String>,
 }
 
 /// Reads the head of a request, for no longer than `patience`.
@@ -39,5 +41,10 @@ fn parsed(head: &str) -> HttpRequest {
     let method = words.next().unwrap_or_default().to_string();
     let target = words.next().unwrap_or_default();
     let path = target.split('?').next().unwrap_or_default().to_string();
-    HttpRequest { method, path }
+    let field = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("host").then(|| value.trim().to_string())
+    };
+    let fields = head.lines().skip(1).take_while(|line| !line.is_empty());
+    HttpRequest { method, path, hosts: fields.filter_map(field).collect() }
 }

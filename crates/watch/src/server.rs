@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::names::Names;
 use crate::{Watched, answer, request};
 
 /// The interval at which new connections are looked for.
@@ -23,6 +24,7 @@ const MOST: usize = 16;
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
+    names: Names,
 }
 
 impl Server {
@@ -34,7 +36,13 @@ impl Server {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        Ok(Server { listener, address })
+        Ok(Server { listener, address, names: Names::of(address) })
+    }
+
+    /// Also answers requests that ask for a host of this name, by which others reach the address.
+    pub fn known_as(mut self, name: &str) -> Server {
+        self.names.add(name);
+        self
     }
 
     /// Its address, with the port that was free.
@@ -57,7 +65,7 @@ impl Server {
                 busy.fetch_add(1, Relaxed);
                 let answered = thread::Builder::new().spawn_scoped(scope, move || {
                     // What is watched goes on without a client that went away or is too slow.
-                    if let Err(error) = serve_one(client, watched) {
+                    if let Err(error) = serve_one(client, &self.names, watched) {
                         tracing::debug!(%error, "a client was not answered");
                     }
                     busy.fetch_sub(1, Relaxed);
@@ -70,13 +78,17 @@ impl Server {
     }
 
     /// Answers clients while `work` is done.
-    pub fn during<T>(&self, watched: &dyn Watched, work: impl FnOnce() -> T) -> T {
+    ///
+    /// # Errors
+    /// The system refuses a thread; then no work is done.
+    pub fn during<T>(&self, watched: &dyn Watched, work: impl FnOnce() -> T) -> io::Result<T> {
         let over = &AtomicBool::new(false);
         thread::scope(|scope| {
             // Ends the server also when the work panics.
             let _over = SetOnDrop(over);
-            scope.spawn(|| self.serve(watched, &|| over.load(Relaxed)));
-            work()
+            let serve = || self.serve(watched, &|| over.load(Relaxed));
+            thread::Builder::new().spawn_scoped(scope, serve)?;
+            Ok(work())
         })
     }
 
@@ -102,11 +114,11 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-fn serve_one(mut client: TcpStream, watched: &dyn Watched) -> io::Result<()> {
+fn serve_one(mut client: TcpStream, names: &Names, watched: &dyn Watched) -> io::Result<()> {
     client.set_nonblocking(false)?;
     client.set_write_timeout(Some(PATIENCE))?;
     let request = request::read(&mut client, PATIENCE)?;
-    client.write_all(answer::to(&request, watched).as_bytes())
+    client.write_all(answer::to(&request, names, watched).as_bytes())
 }
 
 /// A server with a thread of its own, which ends when this is dropped.

@@ -35,18 +35,54 @@ fn any() -> Server {
 fn page_zones_and_metrics_are_served_and_nothing_else() {
     let (server, store) = (any(), store());
     let address = server.address();
-    server.during(&store, || {
-        let page = get(address, "/?x");
-        assert!(page.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/html"), "{page}");
-        assert!(page.ends_with("</html>\n"));
-        let metrics = get(address, "/metrics");
-        assert!(metrics.contains("\nfrostline_pages_written_total{by=\"user\"} 0\n"), "{metrics}");
-        assert!(get(address, "/zones").contains("\"role\":\"empty\""));
-        assert!(get(address, "/../zones").starts_with("HTTP/1.1 404 "));
-        assert!(ask(address, "POST / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
-        assert!(ask(address, "\r\n\r\n").starts_with("HTTP/1.1 405 "));
-    });
+    server
+        .during(&store, || {
+            let page = get(address, "/?x");
+            assert!(page.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/html"), "{page}");
+            assert!(page.ends_with("</html>\n"));
+            let metrics = get(address, "/metrics");
+            assert!(
+                metrics.contains("\nfrostline_pages_written_total{by=\"user\"} 0\n"),
+                "{metrics}"
+            );
+            assert!(get(address, "/zones").contains("\"role\":\"empty\""));
+            assert!(get(address, "/../zones").starts_with("HTTP/1.1 404 "));
+            assert!(ask(address, "POST / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+            assert!(ask(address, "\r\n\r\n").starts_with("HTTP/1.1 405 "));
+        })
+        .unwrap();
     assert!(TcpStream::connect(address).is_ok(), "the address is kept for what comes next");
+}
+
+#[test]
+fn a_name_of_another_site_that_leads_here_is_told_nothing() {
+    let store = Arc::new(store());
+    let watching = any().known_as("frost.example").spawn(store).unwrap();
+    let address = watching.address();
+    let asked = |path: &str, hosts: &[&str]| {
+        let hosts: String = hosts.iter().map(|host| format!("hOsT:  {host} \r\n")).collect();
+        ask(address, &format!("GET {path} HTTP/1.1\r\nAccept: */*\r\n{hosts}\r\n"))
+    };
+    for path in ["/", "/zones", "/metrics", "/none"] {
+        for hosts in [
+            &["evil.example"][..],
+            &["evil.example:9464"],
+            &["localhost", "evil.example"],
+            &["evil\"\x1b.example"],
+            &[""],
+        ] {
+            let answer = asked(path, hosts);
+            assert!(answer.starts_with("HTTP/1.1 421 "), "{hosts:?}: {answer}");
+            let body = answer.split_once("\r\n\r\n").unwrap().1;
+            let is_line =
+                body.trim_end_matches('\n').chars().all(|c| c == ' ' || c.is_ascii_graphic());
+            assert!(body.contains("not a name of this server") && is_line, "{body}");
+        }
+    }
+    for host in ["127.0.0.1", "localhost:80", "[::1]:9464", "frost.example", "10.1.2.3"] {
+        assert!(asked("/metrics", &[host]).starts_with("HTTP/1.1 200 "), "{host}");
+    }
+    assert!(asked("/metrics", &[]).starts_with("HTTP/1.1 200 "), "a client that says no host");
 }
 
 #[test]

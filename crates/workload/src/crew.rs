@@ -1,5 +1,6 @@
 //! Worker threads, and one that watches them.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -12,21 +13,22 @@ const LOOK: Duration = Duration::from_secs(1);
 ///
 /// The calling thread sleeps, and calls `look` about once a second. `stop` is set when `look`
 /// returns false, when the time is over, or when a thread fails. The threads end by themselves, or
-/// when they see `stop`. they see it.
+/// when they see `stop`. If the system refuses a thread, all stop, and `refused` makes the error.
 pub(crate) fn run<T: Send, F: Send>(
     threads: usize,
     time: Option<Duration>,
     stop: &AtomicBool,
     work: impl Fn(usize) -> Result<T, F> + Sync,
     mut look: impl FnMut() -> bool,
+    refused: fn(io::Error) -> F,
 ) -> Result<Vec<T>, F> {
     let (alive, all_gone) = mpsc::channel::<()>();
     let work = &work;
     thread::scope(|scope| {
-        let crew: Vec<_> = (0..threads.max(1))
+        let crew: io::Result<Vec<_>> = (0..threads.max(1))
             .map(|index| {
                 let alive = alive.clone();
-                scope.spawn(move || {
+                thread::Builder::new().spawn_scoped(scope, move || {
                     let _present = Present { stop, _alive: alive };
                     let result = work(index);
                     if result.is_err() {
@@ -36,6 +38,10 @@ pub(crate) fn run<T: Send, F: Send>(
                 })
             })
             .collect();
+        let crew = crew.map_err(|error| {
+            stop.store(true, Ordering::Relaxed);
+            refused(error)
+        })?;
         drop(alive);
         let start = Instant::now();
         let mut next_look = LOOK;
@@ -90,7 +96,7 @@ mod tests {
     fn results_come_in_order_and_at_once() {
         let stop = AtomicBool::new(false);
         let start = Instant::now();
-        let squares = run(4, None, &stop, |index| Ok::<_, ()>(index * index), || true);
+        let squares = run(4, None, &stop, |index| Ok::<_, ()>(index * index), || true, drop);
         assert_eq!(squares, Ok(vec![0, 1, 4, 9]));
         assert!(start.elapsed() < LOOK);
     }
@@ -103,7 +109,7 @@ mod tests {
             until_stopped(&stop);
             Ok::<_, ()>(())
         };
-        run(2, Some(Duration::from_millis(50)), &stop, work, || true).unwrap();
+        run(2, Some(Duration::from_millis(50)), &stop, work, || true, drop).unwrap();
         assert!(start.elapsed() >= Duration::from_millis(50));
         assert!(start.elapsed() < LOOK);
     }
@@ -118,7 +124,7 @@ mod tests {
             until_stopped(&stop);
             Ok(())
         };
-        assert_eq!(run(3, None, &stop, work, || true), Err("failed"));
+        assert_eq!(run(3, None, &stop, work, || true, |_| "refused"), Err("failed"));
     }
 
     #[test]
@@ -130,7 +136,7 @@ mod tests {
             Ok::<_, ()>(())
         };
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            run(2, None, &stop, work, || true)
+            run(2, None, &stop, work, || true, drop)
         }));
         assert!(caught.is_err());
     }
@@ -142,6 +148,6 @@ mod tests {
             until_stopped(&stop);
             Ok::<_, ()>(())
         };
-        assert!(run(1, None, &stop, work, || false).is_ok());
+        assert!(run(1, None, &stop, work, || false, drop).is_ok());
     }
 }

@@ -12,7 +12,7 @@ pub use report::{KindReport, Report};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::{Done, Engine, Ticket, TransactionOutcome, Worker, Workload, crew};
 use flight::{Flight, InFlight};
 use report::DriverTally;
@@ -90,11 +90,12 @@ pub fn run<E: Engine, W: Workload<E>>(
         Until::Time(time) => Some(time),
         Until::Transactions(_) => None,
     };
-    let tallies = crew::run(threads, time, &stop, work, || {
+    let look = || {
         done.fill(0);
         counters.iter().for_each(|each| each.add_to(&mut done));
         observer(RunProgress { elapsed: start.elapsed(), done: &done })
-    })?;
+    };
+    let tallies = crew::run(threads, time, &stop, work, look, Error::Thread)?;
     Ok(Report::of(kinds, threads, start.elapsed(), &tallies))
 }
 

@@ -30,6 +30,9 @@ pub enum Error<E: std::error::Error + 'static> {
         /// The contents of the database; `None` if no workload loaded it.
         found: Option<String>,
     },
+    /// The system refused a thread.
+    #[error("a thread could not be started: {0}")]
+    Thread(#[source] std::io::Error),
     /// The workload can't be run with these options.
     #[error("{what}: {why}")]
     Options {

@@ -46,7 +46,7 @@ pub(crate) fn in_parts<E: Engine>(
         }
         Ok::<(), Error<E::Error>>(())
     };
-    crew::run(loading.threads, None, &stop, work, || observer(so_far()))?;
+    crew::run(loading.threads, None, &stop, work, || observer(so_far()), Error::Thread)?;
     if so_far().is_complete() {
         contents.complete(engine, loading)?;
     }

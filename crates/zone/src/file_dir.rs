@@ -15,7 +15,7 @@ use crate::files::{ZoneFile, ZoneFiles, lock};
 use crate::geometry_file;
 use crate::open_files::OpenFiles;
 use crate::zoned::Zoned;
-use crate::{Device, DeviceError, Geometry, OpenOptions, Shape};
+use crate::{Device, DeviceError, Geometry, OpenOptions, Shape, ZoneInfo, ZoneState};
 
 const ZONES: &str = "seq";
 const GEOMETRY: &str = "geometry";
@@ -98,6 +98,12 @@ fn start(
         flushed: Mutex::new(false),
     };
     let zones = files.scan()?;
+    let is_lost = |zone: &ZoneInfo| matches!(zone.state, ZoneState::ReadOnly | ZoneState::Offline);
+    if !options.read_only && zones.iter().all(is_lost) {
+        // Permissions stand for what becomes of single zones of a drive.
+        let source = io::ErrorKind::PermissionDenied.into();
+        return Err(DeviceError::Open { path: directory.join(ZONES), source });
+    }
     Ok(Arc::new(Zoned::new(files, geometry, zones).read_only(options.read_only)))
 }
 

@@ -6,15 +6,18 @@ use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, IoSlice};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::slice;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
-use rustix::fs::{FallocateFlags, OFlags, fallocate};
+use rustix::fs::{Access, AtFlags, CWD, FallocateFlags, OFlags, accessat, fallocate};
 use rustix::io::Errno;
 
 use crate::open_files::OpenFiles;
 use crate::positional;
 use crate::side_by_side::{self, FileRead};
+use crate::waiting::when_free;
 use crate::zoned::Medium;
 use crate::{DeviceError, ZoneInfo, ZoneRead, ZoneState};
 
@@ -80,6 +83,11 @@ pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
     if metadata.is_file() { Ok(metadata) } else { Err(Errno::LOOP.into()) }
 }
 
+/// Fails if this process may not write a file that exists.
+fn may_be_written(path: &Path) -> io::Result<()> {
+    Ok(accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS)?)
+}
+
 /// True if the error says that the file can be opened only for reading.
 fn is_refusal_to_write(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
@@ -92,14 +100,20 @@ fn is_refusal_to_write(error: &io::Error) -> bool {
 /// # Errors
 /// It can't be opened; it is in use.
 pub(crate) fn lock(directory: &Path, read_only: bool) -> Result<File, DeviceError> {
-    let path = directory.to_owned();
-    let open = |source| DeviceError::Open { path: path.clone(), source };
-    let file = File::open(directory).map_err(open)?;
-    let locked = if read_only { file.try_lock_shared() } else { file.try_lock() };
-    match locked {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(DeviceError::InUse { path }),
-        Err(TryLockError::Error(source)) => Err(open(source)),
+    let file = File::open(directory).map_err(|source| DeviceError::open(directory, source))?;
+    when_free(|| try_lock(&file, directory, read_only))?;
+    Ok(file)
+}
+
+/// Locks an open file or directory against other processes, shared for reading only.
+///
+/// # Errors
+/// It is in use.
+pub(crate) fn try_lock(file: &File, path: &Path, read_only: bool) -> Result<(), DeviceError> {
+    match if read_only { file.try_lock_shared() } else { file.try_lock() } {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(DeviceError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(DeviceError::open(path, source)),
     }
 }
 
@@ -109,6 +123,9 @@ impl ZoneFiles {
         let probe = |(number, zone): (u32, &ZoneFile)| {
             let open = |source| DeviceError::open(&zone.path, source);
             let info = self.probe(number).map_err(open)?;
+            if !self.read_only && !matches!(info.state, ZoneState::ReadOnly | ZoneState::Offline) {
+                may_be_written(&zone.path).map_err(open)?;
+            }
             self.open.set_changed(number, !self.read_only && info.state != ZoneState::Offline);
             Ok(info)
         };
@@ -127,11 +144,20 @@ impl ZoneFiles {
         if zones.len() < 2 * SYNCING_THREADS {
             return sync(zones);
         }
+        let next = &AtomicUsize::new(0);
+        let sync_next = move || {
+            while let Some(zone) = zones.get(next.fetch_add(1, Ordering::Relaxed)) {
+                sync(slice::from_ref(zone))?;
+            }
+            Ok(())
+        };
         thread::scope(|scope| {
-            let shares = zones.chunks(zones.len().div_ceil(SYNCING_THREADS));
-            let threads: Vec<_> = shares.map(|share| scope.spawn(move || sync(share))).collect();
+            // This thread, and as many others as the system gives.
+            let other = |_| thread::Builder::new().spawn_scoped(scope, sync_next).ok();
+            let others: Vec<_> = (1..SYNCING_THREADS).map_while(other).collect();
             let panicked = |_| Err(io::Error::other("a thread that synced files panicked"));
-            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(panicked))
+            let join = |other: ScopedJoinHandle<'_, _>| other.join().unwrap_or_else(panicked);
+            others.into_iter().map(join).fold(sync_next(), io::Result::and)
         })
     }
 

@@ -74,6 +74,7 @@ mod side_by_side;
 mod span;
 mod timed;
 mod uri;
+mod waiting;
 mod whole;
 #[cfg(target_os = "linux")]
 mod zbd;

@@ -11,6 +11,7 @@ use rustix::fs::OFlags;
 
 use crate::queue::queue_limits;
 use crate::side_by_side::{self, FileRead};
+use crate::waiting::when_free;
 use crate::zone_ioctl::{self, BlkZone, Range};
 use crate::zoned::{Medium, Zoned};
 use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneRead, ZoneState, positional};
@@ -23,16 +24,11 @@ const SECTOR: u64 = 512;
 /// It is in use; it has no zones; it can't be opened for reading, or for writing unless
 /// `read_only`.
 pub(crate) fn open(path: &Path, read_only: bool) -> Result<Arc<dyn Device>, DeviceError> {
-    let failed = |source: io::Error| match source.raw_os_error() {
-        Some(busy) if busy == rustix::io::Errno::BUSY.raw_os_error() => {
-            DeviceError::InUse { path: path.to_owned() }
-        }
-        _ => DeviceError::Open { path: path.to_owned(), source },
-    };
+    let failed = |source| DeviceError::open(path, source);
     let flags = (OFlags::DIRECT | OFlags::EXCL).bits() as i32;
     let mut options = OpenOptions::new();
     options.read(true).write(!read_only).custom_flags(flags);
-    let file = options.open(path).map_err(failed)?;
+    let file = when_free(|| options.open(path).map_err(failed))?;
     let zone_sectors = zone_ioctl::zone_sectors(&file).unwrap_or(0);
     if zone_sectors == 0 {
         let why = "it has no zones".into();

@@ -4,8 +4,9 @@ mod suite;
 
 use std::fs::File;
 use std::io::IoSlice;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -286,9 +287,82 @@ fn directories_have_one_user_and_keep_what_they_hold() {
     assert!(matches!(open(&uri, &CACHED), Err(DeviceError::NotADevice { .. })));
 }
 
+/// Makes an empty device of each kind that others may have open, and calls `check` with its name.
+fn of_each_kind_with_locks(check: impl Fn(&str)) {
+    let directory = tempfile::tempdir().unwrap();
+    for kind in ["file", "block"] {
+        let uri = format!("{kind}:{}", directory.path().join(kind).display());
+        drop(create(&uri, &shape(), &CACHED).unwrap());
+        check(&uri);
+    }
+}
+
+#[test]
+fn a_device_that_another_user_is_about_to_close_is_waited_for() {
+    of_each_kind_with_locks(|uri| {
+        for (other, options) in [(CACHED, CACHED), (CACHED, LOOK), (LOOK, CACHED)] {
+            let device = open(uri, &other).unwrap();
+            // As long as the system takes to end the requests of a process that was killed.
+            let closing = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(350));
+                drop(device);
+            });
+            open(uri, &options).unwrap();
+            closing.join().unwrap();
+        }
+    });
+}
+
+/// The environment that asks for stacks larger than all addresses, so that no thread can be started.
+const NO_THREADS: (&str, &str) = ("RUST_MIN_STACK", "140737488355328");
+
+#[test]
+fn many_files_are_flushed_by_one_thread_if_the_system_gives_no_other() {
+    if std::env::var(NO_THREADS.0).is_err() {
+        // The limit is of a process, which runs this test alone.
+        let mut alone = Command::new(std::env::current_exe().unwrap());
+        let name = "many_files_are_flushed_by_one_thread_if_the_system_gives_no_other";
+        alone.args(["--exact", name, "--test-threads=1"]).env(NO_THREADS.0, NO_THREADS.1);
+        let out = alone.output().unwrap();
+        let said = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success() && said.contains("1 passed"), "{out:?}");
+        return;
+    }
+    assert!(thread::Builder::new().spawn(|| ()).is_err());
+    let directory = tempfile::tempdir().unwrap();
+    let uri = format!("file:{}", directory.path().display());
+    let shape = Shape { bytes: 64 << 16, zone_bytes: Some(1 << 16), ..Shape::default() };
+    let device = create(&uri, &shape, &CACHED).unwrap();
+    (0..64).for_each(|zone| device.append(zone, 0, &[1; 4096]).unwrap());
+    device.flush().unwrap();
+}
+
+#[test]
+fn a_device_whose_zones_may_not_be_written_is_refused_unless_it_is_only_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let uri = format!("file:{}", directory.path().display());
+    drop(create(&uri, &shape(), &CACHED).unwrap());
+    let permit = |mode| {
+        for zone in 0..16 {
+            let path = directory.path().join("seq").join(zone.to_string());
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    permit(0o444);
+    match open(&uri, &CACHED) {
+        Err(DeviceError::Open { path, source }) => {
+            assert!(path.starts_with(directory.path()), "{}", path.display());
+            assert_eq!(source.kind(), std::io::ErrorKind::PermissionDenied);
+        }
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+    assert!(open(&uri, &LOOK).is_ok());
+    permit(0o644);
+    assert!(open(&uri, &CACHED).is_ok());
+}
+
 #[test]
 fn files_show_torn_ends_and_permissions_as_zones() {
-    use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let uri = format!("file:{}", directory.path().display());
     drop(create(&uri, &shape(), &CACHED).unwrap());
@@ -342,7 +416,6 @@ fn device_with_a_torn_end(directory: &Path) -> String {
 
 #[test]
 fn opening_for_reading_changes_nothing_and_refuses_changes() {
-    use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let uri = device_with_a_torn_end(directory.path());
     let files = files_in(directory.path());

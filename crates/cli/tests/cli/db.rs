@@ -55,6 +55,25 @@ fn a_backup_is_restored_as_it_was_and_the_next_copies_little() {
 }
 
 #[test]
+fn a_directory_that_holds_anything_else_takes_no_backup() {
+    let scratch = two();
+    std::fs::create_dir_all(scratch.path("mine/parts")).unwrap();
+    scratch.file("mine/parts/notes.txt", "mine");
+    for line in [
+        "db backup file:d mine",
+        "db backup file:d mine/parts",
+        "store backup file:d mine",
+        "bench ycsb --records 500 --transactions 50 -q --device file:e --backup mine",
+    ] {
+        let refused = scratch.fails(2, line);
+        assert!(refused.contains("notes.txt: not of a backup"), "{line}: {refused}");
+        assert!(refused.contains("hint: a backup needs a directory"), "{line}: {refused}");
+    }
+    assert_eq!(std::fs::read_dir(scratch.path("mine")).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(scratch.path("mine/parts")).unwrap().count(), 1);
+}
+
+#[test]
 fn a_bench_that_is_followed_can_be_restored_and_gone_on_with() {
     let scratch = Scratch::new();
     let bench = "bench ycsb --records 500 --transactions 500 --quiet";

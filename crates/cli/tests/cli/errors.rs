@@ -380,3 +380,36 @@ fn control_characters_of_a_name_do_not_reach_the_terminal() {
     let output = scratch.command(["sim".as_ref(), weird]).output().unwrap();
     assert_eq!(output.stderr, b"frostline: a?[2Jb?: no such file\n");
 }
+
+/// The commands that start threads, some of which need them. Each ends by itself.
+const WITH_THREADS: [&str; 14] = [
+    "gen zipf --pages 2000 --writes 20000 --seed 1 -o t",
+    "gen zipf --pages 2000 --writes 20000 --seed 1 -o t.json",
+    "trace split t -o parts",
+    "sim t --scheme nosep,sepbit",
+    "store format file:s --size 64MiB --zone 256KiB",
+    "store check file:s",
+    "store scrub file:s",
+    "store backup file:s copies",
+    "store restore copies file:again",
+    "bench store --device file:b --size 32MiB --writes 2000 --threads 2 --record r --metrics 127.0.0.1:0",
+    "bench ycsb --device file:y --records 500 --transactions 50 --record r --backup c",
+    "db check file:y",
+    "serve nbd file:s --listen ./socket --metrics 127.0.0.1:0",
+    "reproduce sepbit --quick",
+];
+
+#[test]
+fn a_system_that_gives_no_thread_is_an_error_and_no_panic() {
+    let scratch = Scratch::new();
+    for line in WITH_THREADS {
+        let mut command = scratch.command(line.split_whitespace());
+        // Stacks larger than all addresses.
+        let out = command.env("RUST_MIN_STACK", "140737488355328").output().unwrap();
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert!(matches!(out.status.code(), Some(0..=2)), "{line}: {}: {said}", out.status);
+        assert!(!said.contains("internal error") && !said.contains("panicked"), "{line}: {said}");
+        let lines = said.lines().filter(|line| line.starts_with("frostline: ")).count();
+        assert!(out.status.success() || lines == 1, "{line}: {said}");
+    }
+}

@@ -1,6 +1,7 @@
 //! A store is served until a signal comes, and is then closed.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
@@ -37,6 +38,19 @@ fn a_disk_is_made_served_closed_and_served_again() {
     assert_eq!(scratch.names(), ["disk"]);
     served(&scratch, SERVE);
     served(&scratch, "serve nbd file:disk --listen ./socket --read-only");
+    scratch.quiet("store check file:disk");
+}
+
+#[test]
+fn a_disk_that_may_not_be_written_is_not_served() {
+    let scratch = Scratch::new();
+    scratch.quiet("store format file:disk --size 16MiB --zone 256KiB -q");
+    for zone in std::fs::read_dir(scratch.path("disk/seq")).unwrap() {
+        let readable = std::fs::Permissions::from_mode(0o444);
+        std::fs::set_permissions(zone.unwrap().path(), readable).unwrap();
+    }
+    let said = scratch.fails(2, "serve nbd file:disk --listen ./socket");
+    assert!(said.starts_with("frostline: disk/seq") && said.contains("ermission denied"), "{said}");
     scratch.quiet("store check file:disk");
 }
 

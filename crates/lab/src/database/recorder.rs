@@ -50,7 +50,8 @@ impl Recorder {
         let (sender, receiver) = mpsc::sync_channel(WAITING);
         let state =
             Recording { batch: Vec::new(), sender: Some(sender), is_recording: true, writes: 0 };
-        let thread = thread::spawn(move || write(writer, &receiver));
+        let thread = thread::Builder::new().spawn(move || write(writer, &receiver));
+        let thread = thread.map_err(Error::thread(path))?;
         Ok((Arc::new(Recorder(Mutex::new(state))), Writing(thread)))
     }
 

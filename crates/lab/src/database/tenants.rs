@@ -44,8 +44,12 @@ pub(super) fn run_all<B: Benchmark>(
     };
     let begin = &begin;
     thread::scope(|scope| {
-        let others: Vec<_> =
-            (1..tenants.len()).map(|n| scope.spawn(move || begin(n, &mut |_| true))).collect();
+        let other = |n| thread::Builder::new().spawn_scoped(scope, move || begin(n, &mut |_| true));
+        let others: Result<Vec<_>, _> = (1..tenants.len()).map(other).collect();
+        let others = others.map_err(|error| {
+            stop.store(true, Relaxed);
+            WorkloadError::Thread(error)
+        })?;
         let first = begin(0, &mut |elapsed| tick(elapsed, &done.sum()));
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -152,7 +152,7 @@ impl StoreBench {
     ) -> Result<MeasuredStore> {
         let failed = Error::store(&self.device.uri);
         let pages = workload.fill(store.pages())?;
-        let (record, recorder) = self.record.as_deref().map(Recorder::begin).unzip();
+        let (record, recorder) = self.record.as_deref().map(Recorder::begin).transpose()?.unzip();
         if !self.keep {
             self.fill(store, pages, record.as_ref(), monitor)?;
         }

@@ -6,8 +6,8 @@ use std::thread::{self, JoinHandle};
 
 use frostline_trace::{TraceError, write_lbas};
 
-use crate::Result;
 use crate::monitor::{Event, Monitor};
+use crate::{Error, Result};
 
 /// The most batches of LBAs that wait to be written.
 const WAITING: usize = 64;
@@ -20,14 +20,15 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// Begins a trace. It ends when the sender is dropped.
-    pub(super) fn begin(path: &Path) -> (SyncSender<Vec<u32>>, Recorder) {
+    pub(super) fn begin(path: &Path) -> Result<(SyncSender<Vec<u32>>, Recorder)> {
         let (record, recorded) = mpsc::sync_channel::<Vec<u32>>(WAITING);
         let path = path.to_owned();
-        let thread = thread::spawn({
+        let thread = thread::Builder::new().spawn({
             let path = path.clone();
             move || write_lbas(&path, 4096, recorded.into_iter().flatten())
         });
-        (record, Recorder { path, thread })
+        let thread = thread.map_err(Error::thread(&path))?;
+        Ok((record, Recorder { path, thread }))
     }
 
     /// Waits until the trace is complete.

@@ -1,5 +1,6 @@
 //! Writing threads, and the clock that ends them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -97,12 +98,13 @@ impl Writers<'_> {
             let threads: Vec<_> = (0..self.threads)
                 .map(|number| {
                     let (working, stop) = (working.clone(), &stop);
-                    scope.spawn(move || {
+                    thread::Builder::new().spawn_scoped(scope, move || {
                         let _working = working;
                         self.write(number, stop)
                     })
                 })
-                .collect();
+                .collect::<Result<_, _>>()
+                .map_err(|error| StoreError::Thread(Arc::new(error)))?;
             drop(working);
             while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 let passed = begun.elapsed();

@@ -50,13 +50,27 @@ pub fn serving<T>(
     socket: &Path,
     during: impl FnOnce() -> T,
 ) -> T {
+    serving_by(
+        Server::bind(&Address::Unix(socket.to_path_buf())).unwrap(),
+        store,
+        is_read_only,
+        during,
+    )
+}
+
+/// The same with a server that was set up.
+pub fn serving_by<T>(
+    server: Server,
+    store: &Store,
+    is_read_only: bool,
+    during: impl FnOnce() -> T,
+) -> T {
     struct Stop<'a>(&'a AtomicBool);
     impl Drop for Stop<'_> {
         fn drop(&mut self) {
             self.0.store(true, Ordering::Relaxed);
         }
     }
-    let server = Server::bind(&Address::Unix(socket.to_path_buf())).unwrap();
     let stopped = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -19,7 +19,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, File, OpenOptions as FileOptions, TryLockError};
+use std::fs::{self, File, OpenOptions as FileOptions};
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -33,7 +33,9 @@ use state::{Layout, WritePointers};
 use streams::Streams;
 
 use crate::file_dir::make_directory;
+use crate::files::try_lock;
 use crate::geometry::BLOCK_BYTES;
+use crate::waiting::when_free;
 use crate::zoned::{Medium, Zoned};
 use crate::{
     AlignedBuf, Device, DeviceError, Geometry, OpenOptions, Shape, ZoneInfo, ZoneRead, ZoneState,
@@ -182,11 +184,11 @@ fn make_file(path: &Path, is_new: bool) -> io::Result<()> {
 /// Opens a drive or file and locks it against other processes while it is open. For reading only,
 /// the lock is shared with others that read only. A drive is also held against those who mount it.
 fn open_disk(path: &Path, read_only: bool) -> Result<FileDisk, DeviceError> {
-    let in_use = || DeviceError::InUse { path: path.to_owned() };
-    let failed = |source: io::Error| match Errno::from_io_error(&source) {
-        Some(Errno::BUSY) => in_use(),
-        _ => DeviceError::open(path, source),
-    };
+    when_free(|| try_open_disk(path, read_only))
+}
+
+fn try_open_disk(path: &Path, read_only: bool) -> Result<FileDisk, DeviceError> {
+    let failed = |source| DeviceError::open(path, source);
     let metadata = fs::metadata(path).map_err(failed)?;
     if !metadata.is_file() && !is_drive(&metadata) {
         let why = "it is neither a block device nor a file".into();
@@ -194,11 +196,7 @@ fn open_disk(path: &Path, read_only: bool) -> Result<FileDisk, DeviceError> {
     }
     let held = if is_drive(&metadata) && !read_only { OFlags::EXCL } else { OFlags::empty() };
     let (file, direct) = open_file(path, read_only, held).map_err(failed)?;
-    match if read_only { file.try_lock_shared() } else { file.try_lock() } {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(in_use()),
-        Err(TryLockError::Error(source)) => return Err(failed(source)),
-    }
+    try_lock(&file, path, read_only)?;
     if is_drive(&metadata) && zone_ioctl::zone_sectors(&file).is_ok_and(|sectors| sectors > 0) {
         let why = "it has zones of its own: zbd: uses them".into();
         return Err(DeviceError::NotADevice { path: path.to_owned(), why });

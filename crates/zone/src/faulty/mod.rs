@@ -274,13 +274,14 @@ impl FaultyState {
 impl Fault {
     /// True if the operation fails while its user continues.
     fn is_error(self) -> bool {
-        matches!(self, Fault::Error | Fault::Partial | Fault::Refused)
+        matches!(self, Fault::Error | Fault::Partial | Fault::Refused | Fault::Full)
     }
 
     /// The fault as an error of the system.
     fn source(self) -> io::Error {
         match self {
             Fault::Refused => io::ErrorKind::OutOfMemory.into(),
+            Fault::Full => io::ErrorKind::StorageFull.into(),
             _ => io::Error::other("a scheduled fault"),
         }
     }
