@@ -23,8 +23,7 @@ enum Op {
     Flush,
 }
 
-/// Requests, each with its range, whether it is to be durable, and whether the file system below is full.
-fn ops() -> impl Strategy<Value = Vec<(Op, u64, u32, bool, bool)>> {
+fn ops() -> impl Strategy<Value = Vec<(Op, u64, u32, bool)>> {
     let op = prop_oneof![
         3 => any::<bool>().prop_map(|one_piece| Op::Read { one_piece }),
         4 => (1..=255u8).prop_map(Op::Write),
@@ -35,9 +34,7 @@ fn ops() -> impl Strategy<Value = Vec<(Op, u64, u32, bool, bool)>> {
     let edge = prop_oneof![0..LENGTH, (0..LENGTH / 512).prop_map(|sector| sector * 512)];
     let range =
         (edge.clone(), edge).prop_map(|(a, b)| (a.min(b), (a.max(b) - a.min(b) + 1) as u32));
-    let full = prop::bool::weighted(0.15);
-    let one = (op, range, any::<bool>(), full)
-        .prop_map(|(op, (at, length), fua, full)| (op, at, length, fua, full));
+    let one = (op, range, any::<bool>()).prop_map(|(op, (at, length), fua)| (op, at, length, fua));
     prop::collection::vec(one, 1..40)
 }
 
@@ -62,20 +59,9 @@ proptest! {
         let mut model = vec![0u8; LENGTH as usize];
         serving(&store, false, &socket, || {
             let mut client = Client::new(&socket, is_structured);
-            for (op, at, length, fua, full) in ops {
+            for (op, at, length, fua) in ops.clone() {
                 let range = at as usize..at as usize + length as usize;
                 let (offset, flags) = (BEGIN + at, u16::from(fua));
-                // A change that finds no room is refused, and made when there is some again.
-                let mut change = |command, flags, length, bytes: &[u8]| {
-                    if full {
-                        faulty.fail(Operation::Append, 0..u64::MAX, Fault::Full);
-                        let refused = client.ask(command, flags, offset, length, bytes);
-                        prop_assert!(matches!(refused, Ok(_) | Err(NO_SPACE)), "{refused:?}");
-                        faulty.stop_failing();
-                    }
-                    client.ask(command, flags, offset, length, bytes).unwrap();
-                    Ok(())
-                };
                 match op {
                     Op::Read { one_piece } => {
                         let flags = if one_piece && is_structured { ONE_PIECE } else { 0 };
@@ -84,16 +70,16 @@ proptest! {
                     }
                     Op::Write(byte) => {
                         let bytes = vec![byte; length as usize];
-                        change(WRITE, flags, length, &bytes)?;
+                        client.ask(WRITE, flags, offset, length, &bytes).unwrap();
                         model[range].fill(byte);
                     }
                     Op::Zero { no_hole } => {
                         let flags = flags | if no_hole { NO_HOLE } else { FAST_ZERO };
-                        change(WRITE_ZEROES, flags, length, &[])?;
+                        client.ask(WRITE_ZEROES, flags, offset, length, &[]).unwrap();
                         model[range].fill(0);
                     }
                     Op::Trim => {
-                        change(TRIM, flags, length, &[])?;
+                        client.ask(TRIM, flags, offset, length, &[]).unwrap();
                         model[trimmed(at, length.into())].fill(0);
                     }
                     Op::Flush => drop(client.ask(FLUSH, 0, 0, 0, &[]).unwrap()),
@@ -101,8 +87,22 @@ proptest! {
             }
             let all = client.ask(READ, 0, BEGIN, LENGTH as u32, &[]).unwrap();
             assert!(all == model);
-            Ok::<(), TestCaseError>(())
-        })?;
+            // When the file system below is full, each request is done or finds no space.
+            faulty.fail(Operation::Append, 0..u64::MAX, Fault::Full);
+            for (op, at, length, fua) in ops {
+                let (offset, flags) = (BEGIN + at, u16::from(fua));
+                let reply = match op {
+                    Op::Read { .. } => client.ask(READ, 0, offset, length, &[]),
+                    Op::Write(byte) => {
+                        client.ask(WRITE, flags, offset, length, &vec![byte; length as usize])
+                    }
+                    Op::Zero { .. } => client.ask(WRITE_ZEROES, flags, offset, length, &[]),
+                    Op::Trim => client.ask(TRIM, flags, offset, length, &[]),
+                    Op::Flush => client.ask(FLUSH, 0, 0, 0, &[]),
+                };
+                assert!(matches!(reply, Ok(_) | Err(NO_SPACE)), "{op:?}: {reply:?}");
+            }
+        });
     }
 }
 

@@ -180,25 +180,32 @@ fn clients_that_do_not_end_their_handshake_keep_no_other_out() {
 }
 
 #[test]
-fn a_full_file_system_is_no_space_and_writes_go_on_when_there_is_room() {
+fn a_full_file_system_is_no_space_and_what_was_durable_stays() {
     let scratch = tempfile::tempdir().unwrap();
     let socket = scratch.path().join("socket");
-    let below = memory();
-    format(&below);
-    let faulty = Arc::new(Faulty::new(below, 1));
-    let device: Arc<dyn Device> = faulty.clone();
-    let store = open(&device);
-    serving(&store, false, &socket, || {
-        for is_structured in [false, true] {
+    for is_structured in [false, true] {
+        let faulty = Arc::new(Faulty::new(memory(), 1));
+        let device: Arc<dyn Device> = faulty.clone();
+        format(&device);
+        let store = open(&device);
+        serving(&store, false, &socket, || {
             let mut client = Client::new(&socket, is_structured);
             client.ask(WRITE, FUA, 0, 3, b"old").unwrap();
             faulty.fail(Operation::Append, 0..u64::MAX, Fault::Full);
-            assert_eq!(client.ask(WRITE, FUA, 0, 4096, &[1; 4096]), Err(NO_SPACE));
-            faulty.stop_failing();
-            client.ask(WRITE, FUA, 0, 3, b"new").unwrap();
-            assert_eq!(client.ask(READ, 0, 0, 3, &[]).unwrap(), b"new");
-        }
-    });
+            for _ in 0..2 {
+                assert_eq!(client.ask(WRITE, FUA, PAGE, 4096, &[1; 4096]), Err(NO_SPACE));
+                assert_eq!(client.ask(READ, 0, 0, 3, &[]).unwrap(), b"old");
+            }
+        });
+        drop(store);
+        faulty.stop_failing();
+        let store = open(&device);
+        serving(&store, false, &socket, || {
+            let mut client = Client::new(&socket, is_structured);
+            assert_eq!(client.ask(READ, 0, 0, 3, &[]).unwrap(), b"old");
+            client.ask(WRITE, FUA, PAGE, 4096, &[1; 4096]).unwrap();
+        });
+    }
 }
 
 #[test]

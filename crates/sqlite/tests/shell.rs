@@ -238,6 +238,19 @@ fn a_scheme_that_takes_whole_pages_only_has_units_of_a_page() {
     assert_eq!(run(&db, "create table t(a); insert into t values (1); select a from t;"), "1\n");
 }
 
+/// As a user types it, who has not turned on the log of the shell.
+#[test]
+fn on_a_terminal_the_reason_why_a_database_cannot_be_opened_is_told() {
+    skip_without_sqlite3!();
+    let directory = tempfile::tempdir().unwrap();
+    let db = sqlite3::uri(&directory, "my.db").replace("size=1GiB", "size=banana");
+    let Some(said) = sqlite3::on_a_terminal(&db) else {
+        eprintln!("skipped: there is no script that gives a terminal");
+        return;
+    };
+    assert!(said.contains("frostline: size=banana: not a size, as 4096, 512MiB"), "{said}");
+}
+
 #[test]
 fn a_wrong_parameter_or_a_directory_of_something_else_is_an_error_with_a_reason() {
     skip_without_sqlite3!();

@@ -393,8 +393,8 @@ const WITH_THREADS: [&str; 14] = [
     "store backup file:s copies",
     "store restore copies file:again",
     "bench store --device file:b --size 32MiB --writes 2000 --threads 2 --record r --metrics 127.0.0.1:0",
-    "bench ycsb --device file:y --records 500 --transactions 50 --record r --backup c",
-    "db check file:y",
+    "bench ycsb --device file:y --records 500 --transactions 50 --record r.parquet --backup c",
+    "bench ycsb --device file:y --records 500 --transactions 50",
     "serve nbd file:s --listen ./socket --metrics 127.0.0.1:0",
     "reproduce sepbit --quick",
 ];
@@ -409,7 +409,7 @@ fn a_system_that_gives_no_thread_is_an_error_and_no_panic() {
         let said = String::from_utf8(out.stderr).unwrap();
         assert!(matches!(out.status.code(), Some(0..=2)), "{line}: {}: {said}", out.status);
         assert!(!said.contains("internal error") && !said.contains("panicked"), "{line}: {said}");
-        let lines = said.lines().filter(|line| line.starts_with("frostline: ")).count();
-        assert!(out.status.success() || lines == 1, "{line}: {said}");
+        let is_told = said.lines().any(|line| line.starts_with("frostline: "));
+        assert!(out.status.success() || is_told, "{line}: {said}");
     }
 }

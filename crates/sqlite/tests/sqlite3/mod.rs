@@ -79,6 +79,19 @@ pub fn run_all(db: &str, lines: &str) -> (String, String) {
     (text(out.stdout), text(out.stderr))
 }
 
+/// What a shell on a terminal prints when a database is opened; `None` without a program that gives one.
+pub fn on_a_terminal(db: &str) -> Option<String> {
+    let shell = "sqlite3 -batch -init /dev/null";
+    let mut script = Command::new("script");
+    let script = script.args(["-qec", shell, "/dev/null"]).stdin(Stdio::piped());
+    let mut child = script.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let mut stdin = child.stdin.take().unwrap();
+    write!(stdin, "{}.open '{db}'\n.quit\n", load()).unwrap();
+    let out = child.wait_with_output().unwrap();
+    drop(stdin);
+    Some(String::from_utf8(out.stdout).unwrap())
+}
+
 /// What a shell prints on its output.
 pub fn run(db: &str, lines: &str) -> String {
     run_all(db, lines).0
