@@ -11,6 +11,7 @@
 mod worlds;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::thread;
 
@@ -26,25 +27,32 @@ enum Step {
     /// Two keys in one transaction, and the third deleted.
     PutTwo,
     Delete(u8),
+    /// Most of the keys that fill leaves.
+    Empty,
     Wait,
     Checkpoint,
     /// The process is killed, and the next one opens the database.
     Kill,
 }
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step::Put(0),
     Step::Put(1),
     Step::Put(2),
     Step::PutTwo,
     Step::Delete(0),
+    Step::Empty,
     Step::Wait,
     Step::Checkpoint,
     Step::Kill,
 ];
 
-/// Starts, as commits before the history: new, and with a log that has gone through all its zones.
+/// Starts, as commits before the history: new, and with a log that has gone through all its zones, and leaves that are
+/// full.
 const STARTS: [u32; 2] = [0, 76];
+
+/// Keys that fill leaves, six of them each.
+const FILLING: Range<u8> = 3..17;
 
 /// All records.
 type Content = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -120,6 +128,10 @@ impl User {
                 self.commit(open_db, &writes).unwrap();
             }
             Step::Delete(key) => self.commit(open_db, &[(key, None)]).unwrap(),
+            Step::Empty => {
+                let most = FILLING.start..FILLING.end - 2;
+                self.commit(open_db, &most.map(|key| (key, None)).collect::<Vec<_>>()).unwrap();
+            }
             Step::Wait => {
                 let table = open_db.table("t").unwrap();
                 let mut last = open_db.begin().unwrap();
@@ -225,6 +237,10 @@ fn start(commits: u32) -> (Arc<World>, User) {
     let mut db = Some(open(&world));
     db.as_ref().unwrap().create_table("t").unwrap();
     let mut user = User { states: vec![Content::new()], promised: 0 };
+    if commits > 0 {
+        let filling = FILLING.map(|key| (key, Some(0)));
+        user.commit(db.as_ref().unwrap(), &filling.collect::<Vec<_>>()).unwrap();
+    }
     for number in 0..commits {
         user.step(&world, &mut db, Step::Wait, number);
         if number % 10 == 9 {
