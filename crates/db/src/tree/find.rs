@@ -284,11 +284,7 @@ impl Trees {
             copy.become_copy_of(seen.node().page());
             if seen.is_unchanged() {
                 seen.accessed(1);
-                let (node, page) = (Node::of(copy), seen.cached_frame().page());
-                if node.ghosts() * 2 >= node.count() && (page != tree || node.ghosts() > 0) {
-                    // What is passed here in vain has gone by the next time.
-                    self.visits.note(page);
-                }
+                self.note_passed(Node::of(copy), seen.cached_frame().page());
                 return Ok(());
             }
         }

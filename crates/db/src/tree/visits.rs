@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use super::Trees;
 use crate::DbError;
+use crate::node::Node;
 
 /// Leaves that are put off at least, and at most; between these a sixteenth of all pages.
 const PUT_OFF: (usize, usize) = (8, 1024);
@@ -124,6 +125,15 @@ impl Trees {
         };
         self.remove_ghosts(tree, &lower)?;
         self.merge(tree, &lower, 0, due.is_last).map(drop)
+    }
+
+    /// Notes a leaf that was passed in vain, so that it is not the next time: it is empty, or has ghosts which no
+    /// snapshot sees, and which have stayed there.
+    pub fn note_passed(&self, node: Node<'_>, page: u32) {
+        let is_empty = node.count() == 0 && page != node.tree();
+        if is_empty || node.ghosts() > 0 && node.position() <= self.oldest_seen() {
+            self.visits.note(page);
+        }
     }
 
     /// Removes the ghosts that no snapshot sees from the leaf that a key belongs to.
