@@ -80,6 +80,8 @@ impl Core {
         let pages = &self.trees.pages;
         match pages.reserve(needs.pages) {
             Err(DbError::Full { .. }) => {
+                // Leaves that are empty may wait for their visit.
+                self.purge_all();
                 let needs = Needs::looked_up(&self.trees, writes)?;
                 pages.reserve(needs.pages).map(Some)
             }

@@ -148,7 +148,8 @@ impl Core {
         }
     }
 
-    /// Removes at most `most` ghosts of deleted records that no snapshot sees.
+    /// Removes at most `most` ghosts of deleted records that no snapshot sees, and visits as many leaves that became
+    /// emptier.
     pub fn purge_ghosts(&self, most: usize) {
         for ghost in std::iter::from_fn(|| self.trees.versions.next_ghost()).take(most) {
             // If its page can't be read, the ghost stays. No snapshot sees it, nothing was changed,
@@ -158,6 +159,21 @@ impl Core {
                 tracing::warn!(tree = ghost.tree, %error, "a deleted record stays in its page");
             }
         }
+        for _ in 0..most {
+            if !self.trees.make_visit() {
+                return;
+            }
+        }
+    }
+
+    /// Removes all ghosts that no snapshot sees, and makes all visits of leaves, also those that were put off.
+    pub fn purge_all(&self) {
+        if self.check().is_err() {
+            return;
+        }
+        self.purge_ghosts(usize::MAX);
+        self.trees.visits.all_fall_due();
+        self.purge_ghosts(usize::MAX);
     }
 
     /// Asks for a checkpoint.
@@ -176,6 +192,7 @@ impl Core {
     /// down to a half, or a zone, as zones are released whole. The less it is, the longer do changes wait
     /// in memory, where others join them.
     pub fn checkpoint(&self) -> Result<(), DbError> {
+        self.purge_all();
         let wal = self.trees.wal();
         let (end, capacity) = (wal.end(), wal.capacity_bytes());
         let more = wal.zone_bytes().max(capacity / 16);

@@ -18,7 +18,7 @@ use crate::recovery::{Recovered, recover};
 use crate::space::PageSpace;
 use crate::stats::Stats;
 use crate::transaction::{Commit, Isolation, Transaction};
-use crate::tree::Trees;
+use crate::tree::{Trees, Visits};
 use crate::wal::{Flusher, Wal, WalOptions};
 use crate::{Create, DbError, Options};
 
@@ -131,6 +131,7 @@ impl Db {
             pages: Pages::new(label.pages),
             window,
             versions: Versions::new(options.most_version_bytes()),
+            visits: Visits::default(),
         };
         let core = Arc::new(Core::new(trees, options.background));
         let recovered = recover(&core, options.progress.as_ref())?;
@@ -264,6 +265,7 @@ impl Db {
     /// An error of the device.
     pub fn checkpoint(&self) -> Result<(), DbError> {
         let wal = self.core.trees.wal();
+        self.core.purge_all();
         wal.wait(wal.end())?;
         self.core.checkpoint_all()
     }

@@ -6,8 +6,8 @@
 
 use crate::mvcc::{Change, Write, WriteKind, WriteSet};
 
-/// Pages got other contents, and some were freed.
-pub const PAGES: u8 = 3;
+/// Pages got other contents, some were freed, and a node lost a child.
+pub const PAGES: u8 = 9;
 /// A transaction's writes.
 pub const TRANSACTION: u8 = 5;
 /// A page was split in two.
@@ -18,8 +18,8 @@ pub const CREATE: u8 = 7;
 /// Of the store so much was durable: all chunks up to a number, and all notes before one.
 pub const STORE: u8 = 8;
 
-/// Kinds of which records had other forms: of a transaction, a split, a new tree.
-pub const FORMER: [u8; 3] = [1, 2, 4];
+/// Kinds of which records had other forms: of a transaction, a split, pages, a new tree.
+pub const FORMER: [u8; 4] = [1, 2, 3, 4];
 
 /// Bytes of a write in a record beside key and value, at most.
 pub const WRITE_BYTES: usize = 11;
@@ -263,25 +263,52 @@ impl<'a> Split<'a> {
     }
 }
 
-/// Pages that are freed and pages that get new contents: the beginning of the record, which the
-/// images follow in the order of their pages.
-pub fn pages_head(freed: &[u32], changed: &[u32]) -> Vec<u8> {
-    let mut head = Vec::with_capacity(4 + 4 * (freed.len() + changed.len()));
-    for pages in [freed, changed] {
-        head.extend_from_slice(&(pages.len() as u16).to_le_bytes());
-        pages.iter().for_each(|page| head.extend_from_slice(&page.to_le_bytes()));
-    }
-    head
+/// A change of pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageChanges<'a> {
+    /// Pages that are freed.
+    pub freed: Vec<u32>,
+    /// Pages that get new contents.
+    pub changed: Vec<u32>,
+    /// A page that loses a child, and the smallest key of that, which is not empty: the first child stays.
+    pub loses: Option<(u32, &'a [u8])>,
+    /// Images of the changed pages, in their order.
+    pub images: &'a [u8],
 }
 
-/// Reads the head that [`pages_head`] wrote: freed pages, changed pages, and the images.
-pub fn parse_pages(mut record: &[u8]) -> Option<(Vec<u32>, Vec<u32>, &[u8])> {
-    let mut list = || {
-        let count = u16::from_le_bytes(take(&mut record)?);
-        (0..count).map(|_| take(&mut record).map(u32::from_le_bytes)).collect::<Option<Vec<_>>>()
-    };
-    let (freed, changed) = (list()?, list()?);
-    Some((freed, changed, record))
+impl<'a> PageChanges<'a> {
+    /// The beginning of the record; the images follow.
+    pub fn head(&self) -> Vec<u8> {
+        let mut head = Vec::with_capacity(16 + 4 * (self.freed.len() + self.changed.len()));
+        for pages in [&self.freed, &self.changed] {
+            head.extend_from_slice(&(pages.len() as u16).to_le_bytes());
+            pages.iter().for_each(|page| head.extend_from_slice(&page.to_le_bytes()));
+        }
+        let (parent, key) = self.loses.unwrap_or_default();
+        head.extend_from_slice(&(key.len() as u16).to_le_bytes());
+        if !key.is_empty() {
+            head.extend_from_slice(&parent.to_le_bytes());
+            head.extend_from_slice(key);
+        }
+        head
+    }
+
+    /// Reads a record.
+    pub fn parse(mut record: &'a [u8]) -> Option<Self> {
+        let mut list = || {
+            let count = u16::from_le_bytes(take(&mut record)?);
+            let page = |_| take(&mut record).map(u32::from_le_bytes);
+            (0..count).map(page).collect::<Option<Vec<_>>>()
+        };
+        let (freed, changed) = (list()?, list()?);
+        let len = usize::from(u16::from_le_bytes(take(&mut record)?));
+        if len == 0 {
+            return Some(PageChanges { freed, changed, loses: None, images: record });
+        }
+        let parent = u32::from_le_bytes(take(&mut record)?);
+        let (key, images) = record.split_at_checked(len)?;
+        Some(PageChanges { freed, changed, loses: Some((parent, key)), images })
+    }
 }
 
 /// The root that a record of [`CREATE`] makes, and the writes that name it.
@@ -347,8 +374,12 @@ mod tests {
     fn changes_of_pages_read_as_they_were_written() {
         let split = Split { left: 1, right: 2, parent: 3, separator: b"sep", images: b"images" };
         assert_eq!(Split::parse(&[&split.head()[..], b"images"].concat()), Some(split));
-        let head = pages_head(&[1], &[2, 3]);
-        assert_eq!(parse_pages(&head), Some((vec![1], vec![2, 3], &[][..])));
+        for loses in [None, Some((4, &b"key"[..]))] {
+            let (freed, changed) = (vec![1], vec![2, 3]);
+            let pages = PageChanges { freed, changed, loses, images: b"images" };
+            let record = [&pages.head()[..], b"images"].concat();
+            assert_eq!(PageChanges::parse(&record), Some(pages));
+        }
     }
 
     #[test]
@@ -361,7 +392,8 @@ mod tests {
             assert!(read(&record[..len]).is_err(), "{len}");
         }
         assert_eq!(Split::parse(&[0; 13]), None);
-        assert_eq!(parse_pages(&[9, 0, 1]), None);
+        assert_eq!(PageChanges::parse(&[9, 0, 1]), None);
+        assert_eq!(PageChanges::parse(&[0, 0, 0, 0, 3, 0, 1, 0, 0, 0, b'k']), None);
         assert_eq!(parse_create(&[1, 2]), None);
     }
 }

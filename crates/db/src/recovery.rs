@@ -41,6 +41,7 @@ pub fn recover(core: &Core, progress: Option<&Progress>) -> Result<Recovered, Db
     let recovered = Recovery { core, progress, found: Recovered::default() }.run(&stored)?;
     read_catalog(core)?;
     if recovered != Recovered::default() {
+        core.purge_all();
         core.checkpoint_all()?;
     }
     Ok(recovered)

@@ -11,6 +11,7 @@
 mod worlds;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::thread;
 
@@ -26,6 +27,8 @@ enum Step {
     /// Two keys in one transaction, and the third deleted.
     PutTwo,
     Delete(u8),
+    /// Most of the keys that fill leaves.
+    Empty,
     Wait,
     Checkpoint,
     /// The process is killed, and the next one opens the database.
@@ -43,8 +46,16 @@ const STEPS: [Step; 8] = [
     Step::Kill,
 ];
 
-/// Starts, as commits before the history: new, and with a log that has gone through all its zones.
-const STARTS: [u32; 2] = [0, 76];
+/// Steps where leaves are full.
+const STEPS_WHEN_FILLED: [Step; 5] =
+    [Step::Put(0), Step::Empty, Step::Wait, Step::Checkpoint, Step::Kill];
+
+/// Starts, as commits before the history, and whether leaves are full: new, and with a log that has gone through all its
+/// zones.
+const STARTS: [(u32, bool); 3] = [(0, false), (76, false), (76, true)];
+
+/// Keys that fill leaves, six of them each.
+const FILLING: Range<u8> = 3..17;
 
 /// All records.
 type Content = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -120,6 +131,10 @@ impl User {
                 self.commit(open_db, &writes).unwrap();
             }
             Step::Delete(key) => self.commit(open_db, &[(key, None)]).unwrap(),
+            Step::Empty => {
+                let most = FILLING.start..FILLING.end - 2;
+                self.commit(open_db, &most.map(|key| (key, None)).collect::<Vec<_>>()).unwrap();
+            }
             Step::Wait => {
                 let table = open_db.table("t").unwrap();
                 let mut last = open_db.begin().unwrap();
@@ -145,6 +160,7 @@ impl User {
 }
 
 struct Explorer {
+    steps: &'static [Step],
     recoveries: Recoveries<Content>,
     /// Power cuts during recovery.
     cuts: u32,
@@ -199,7 +215,7 @@ impl Explorer {
             _ => 0,
         });
         let next = next.max().unwrap_or(0);
-        for step in STEPS {
+        for &step in self.steps {
             if !matches!(step, Step::Put(key) if key > next) {
                 history.push(step);
                 self.explore(start, history, most);
@@ -210,7 +226,7 @@ impl Explorer {
 }
 
 /// A database after so many commits, closed.
-fn start(commits: u32) -> (Arc<World>, User) {
+fn start((commits, is_filled): (u32, bool)) -> (Arc<World>, User) {
     let world = World::empty(20, 18);
     let device: Arc<dyn Device> = world.clone();
     let store = Format {
@@ -225,6 +241,10 @@ fn start(commits: u32) -> (Arc<World>, User) {
     let mut db = Some(open(&world));
     db.as_ref().unwrap().create_table("t").unwrap();
     let mut user = User { states: vec![Content::new()], promised: 0 };
+    if is_filled {
+        let filling = FILLING.map(|key| (key, Some(0)));
+        user.commit(db.as_ref().unwrap(), &filling.collect::<Vec<_>>()).unwrap();
+    }
     for number in 0..commits {
         user.step(&world, &mut db, Step::Wait, number);
         if number % 10 == 9 {
@@ -241,11 +261,12 @@ fn start(commits: u32) -> (Arc<World>, User) {
 fn explore_all(holes: bool, cuts: u32) {
     let most = std::env::var("FROSTLINE_SMALL_WORLD").ok().and_then(|n| n.parse().ok());
     let explored = thread::scope(|scope| {
-        let threads = STARTS.map(|commits| {
+        let threads = STARTS.map(|begin| {
             scope.spawn(move || {
                 let recoveries = Recoveries::new(holes);
-                let mut explorer = Explorer { recoveries, cuts, histories: 0, resets: 0 };
-                explorer.explore(&start(commits), &mut Vec::new(), most.unwrap_or(3));
+                let steps = if begin.1 { &STEPS_WHEN_FILLED[..] } else { &STEPS };
+                let mut explorer = Explorer { steps, recoveries, cuts, histories: 0, resets: 0 };
+                explorer.explore(&start(begin), &mut Vec::new(), most.unwrap_or(3));
                 explorer
             })
         });

@@ -3,6 +3,8 @@
 //!
 //! `FROSTLINE_STRESS_SEEDS=n` goes on for longer, and `FROSTLINE_STRESS_SEED=n` begins elsewhere.
 
+mod shapes;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -13,6 +15,7 @@ use frostline_store::{Cleaning, Format};
 use frostline_zone::{Device, Fault, Faulty, Shape, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
+use shapes::{Load, SHAPES, SLOT, Step, enough_pages};
 
 /// Accounts, whose sum stays.
 const ACCOUNTS: u32 = 60;
@@ -49,9 +52,24 @@ struct Writer {
     rng: SmallRng,
     number: u8,
     model: Model,
+    /// Keys that come and go, in place of any.
+    load: Option<Load>,
 }
 
 impl Writer {
+    /// The next key to be put or deleted.
+    fn step(&mut self, deletes: bool) -> Step {
+        let number = self.number;
+        // Threads' records lie in the same leaves here as well.
+        let own = |key: Vec<u8>| [&key[..], &[number]].concat();
+        match self.load.as_mut().map(|load| load.step(&mut self.rng)) {
+            Some(Step::Put(key)) => Step::Put(own(key)),
+            Some(Step::Delete(key)) => Step::Delete(own(key)),
+            None if deletes => Step::Delete(self.key()),
+            None => Step::Put(self.key()),
+        }
+    }
+
     fn key(&mut self) -> Vec<u8> {
         let n: u32 = self.rng.random_range(0..3000);
         let mut key = (n / 8).to_be_bytes().to_vec();
@@ -67,17 +85,20 @@ impl Writer {
         let mut deleted = Vec::new();
         let deletes = [0.1, 0.5, 0.9][self.rng.random_range(0..3)];
         for _ in 0..self.rng.random_range(1..40) {
-            let key = self.key();
-            if self.rng.random_bool(deletes) {
-                transaction.delete(table, &key)?;
-                model.remove(&key);
-                deleted.push(key);
-            } else {
-                let longest = if self.rng.random_bool(0.02) { 5000 } else { 300 };
-                let value = vec![self.rng.random(); self.rng.random_range(0..longest)];
-                transaction.put(table, &key, &value)?;
-                deleted.retain(|other| *other != key);
-                model.insert(key, value);
+            let deletes = self.rng.random_bool(deletes);
+            match self.step(deletes) {
+                Step::Delete(key) => {
+                    transaction.delete(table, &key)?;
+                    model.remove(&key);
+                    deleted.push(key);
+                }
+                Step::Put(key) => {
+                    let longest = if self.rng.random_bool(0.02) { 5000 } else { 300 };
+                    let value = vec![self.rng.random(); self.rng.random_range(0..longest)];
+                    transaction.put(table, &key, &value)?;
+                    deleted.retain(|other| *other != key);
+                    model.insert(key, value);
+                }
             }
         }
         match self.rng.random_range(0..10) {
@@ -179,7 +200,9 @@ fn stress(seed: u64, background: bool) {
             .map(|number| {
                 let rng = rng(u64::from(number));
                 scope.spawn(move || {
-                    let mut writer = Writer { rng, number, model: Model::new() };
+                    let shape = SHAPES[(seed as usize + usize::from(number)) % SHAPES.len()];
+                    let load = (number % 2 == 1).then(|| Load::new(shape, 500));
+                    let mut writer = Writer { rng, number, model: Model::new(), load };
                     repeat(stop, &done[0], || writer.act(db, records));
                     writer.model
                 })
@@ -229,6 +252,8 @@ fn compare(db: &Db, table: Table, model: &Model) {
     assert_eq!(scan.next().unwrap(), None);
     let check = db.check().unwrap();
     assert!(check.findings.is_empty(), "{:#?}", check.findings);
+    let bytes: u64 = check.trees.iter().map(|tree| tree.bytes + tree.records * SLOT).sum();
+    assert!(u64::from(check.pages) <= enough_pages(bytes), "{check:#?}");
 }
 
 #[test]

@@ -103,7 +103,9 @@ impl Db {
     /// A database or a device that no longer works at all. Damage is no error, but a [`Finding`].
     pub fn check(&self) -> Result<Check, DbError> {
         let core = self.core();
-        core.purge_ghosts(usize::MAX);
+        core.purge_all();
+        // No page changes its place meanwhile.
+        let _no_visits = core.trees.visits.pause();
         self.checkpoint()?;
         let mut check = Check::default();
         let mut reached = Used::none(core.trees.pages.limit());

@@ -96,6 +96,7 @@ impl<'w> Walk<'w> {
                 break;
             }
         }
+        self.trees.note_passed(Node::of(copy), page);
         match Node::of(copy).is_sound() {
             true => Ok(()),
             false => Err(DbError::Page { page, what: "is no node" }),

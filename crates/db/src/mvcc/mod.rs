@@ -5,7 +5,6 @@
 //! long as a snapshot in use sees them. [`CommitWindow`] knows which commits are complete,
 //! and compares what a serializable transaction read with what they wrote.
 
-mod buffers;
 mod reads;
 mod recent;
 mod snapshots;

@@ -1,6 +1,7 @@
 //! Older versions of records, as long as a snapshot may see them, and the records that commits
 //! under way have claimed.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::snapshots::{Kept, Snapshots};
-use super::{CommitWindow, Write, WriteKind, WriteSet, buffers};
+use super::{CommitWindow, Write, WriteKind, WriteSet};
 use crate::DbError;
 
 /// The fewest parts of the table, each with a lock, and the most.
@@ -40,7 +41,7 @@ struct Version {
     tree: u32,
     key_len: u32,
     /// The key, and behind it the value or where its pieces are.
-    bytes: Vec<u8>,
+    bytes: Box<[u8]>,
     found: Lookup,
     /// The record was deleted later; its ghost goes with its last version.
     leaves_ghost: bool,
@@ -56,9 +57,18 @@ impl Version {
     }
 }
 
+thread_local! {
+    /// A record on its way to a version, which takes no more memory than it needs.
+    static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 /// Bytes of memory that a version takes beside key and value: in the table and in the list of its
 /// snapshot, both of which may be half empty, and of the allocator.
 const BESIDE: usize = 2 * (size_of::<Version>() + size_of::<Kept>()) + 16;
+
+/// Records of a transaction, or versions that go at once, so many that parts of the table give back the memory that
+/// they needed for them. After fewer they keep it, as the next ones need it again.
+const MANY: usize = 1024;
 
 /// The claims and versions of some records.
 #[derive(Default)]
@@ -79,20 +89,15 @@ impl Shard {
         self.versions.iter().filter(move |version| version.is_of(tree, key, hash))
     }
 
-    fn find(&self, kept: &Kept) -> Option<usize> {
-        self.versions.iter().position(|version| version.kept == *kept)
-    }
-
-    /// Frees the unused part of a version's buffer.
-    fn shrink(&mut self, kept: &Kept) {
-        if let Some(index) = self.find(kept) {
-            self.versions[index].bytes.shrink_to_fit();
-        }
+    /// Gives back memory that is not in use.
+    fn trim(&mut self) {
+        self.claims.shrink_to_fit();
+        self.versions.shrink_to_fit();
     }
 
     /// Takes a version out, and gives back the memory of those that were beside it.
     fn remove(&mut self, kept: &Kept) -> Option<Version> {
-        let index = self.find(kept)?;
+        let index = self.versions.iter().position(|version| version.kept == *kept)?;
         let version = self.versions.swap_remove(index);
         if self.versions.capacity() > 8 && self.versions.len() * 4 < self.versions.capacity() {
             self.versions.shrink_to(self.versions.len() * 2);
@@ -230,7 +235,11 @@ impl Versions {
 
     fn give_up_first(&self, writes: &Arc<WriteSet>, first: usize) {
         for (index, write) in writes.iter().enumerate().take(first) {
-            self.shard(write.hash).release(writes, index);
+            let mut part = self.shard(write.hash);
+            part.release(writes, index);
+            if first >= MANY {
+                part.trim();
+            }
         }
     }
 
@@ -246,9 +255,12 @@ impl Versions {
     ) -> Kept {
         let write = writes.get(index);
         let (tree, hash, key) = (write.tree, write.hash, writes.key(write));
-        let mut bytes = buffers::take();
-        bytes.extend_from_slice(key);
-        let found = before(&mut bytes);
+        let (bytes, found) = RECORD.with_borrow_mut(|record| {
+            record.clear();
+            record.extend_from_slice(key);
+            let found = before(record);
+            (Box::<[u8]>::from(&record[..]), found)
+        });
         let mut part = self.shard(hash);
         part.release(writes, index);
         // If the version before is not kept any more, no snapshot in use is as old as its end.
@@ -274,18 +286,21 @@ impl Versions {
     /// A commit is complete: what it replaced is kept for snapshots that see it, and else
     /// forgotten. If more is kept than may be, the oldest snapshots end.
     pub fn settle(&self, mut replaced: Vec<Kept>) {
+        if replaced.len() >= MANY {
+            // Their claims are given up.
+            replaced.iter().for_each(|version| self.shard(version.hash).trim());
+        }
         let mut snapshots = self.snapshots();
         replaced.retain(|&version| {
             let is_kept = snapshots.keep(version);
             if is_kept {
                 self.counts.versions.fetch_add(1, Relaxed);
                 self.counts.bytes.fetch_add(version.memory.into(), Relaxed);
-                self.shard(version.hash).shrink(&version);
             }
             !is_kept
         });
         drop(snapshots);
-        replaced.iter().for_each(|version| self.forget(version));
+        self.forget_all(&replaced);
         if self.counts.bytes.load(Relaxed) > self.most_bytes {
             self.end_old_snapshots();
         }
@@ -315,7 +330,14 @@ impl Versions {
         for version in unseen {
             self.counts.versions.fetch_sub(1, Relaxed);
             self.counts.bytes.fetch_sub(version.memory.into(), Relaxed);
-            self.forget(version);
+        }
+        self.forget_all(unseen);
+    }
+
+    fn forget_all(&self, unseen: &[Kept]) {
+        unseen.iter().for_each(|version| self.forget(version));
+        if unseen.len() >= MANY {
+            unseen.iter().for_each(|version| self.shard(version.hash).trim());
         }
     }
 
@@ -332,8 +354,6 @@ impl Versions {
                 None => self.ghosts().push_back(Ghost { tree, key: key.into() }),
             }
         }
-        drop(part);
-        buffers::give_back(version.bytes);
     }
 
     fn ghosts(&self) -> MutexGuard<'_, VecDeque<Ghost>> {

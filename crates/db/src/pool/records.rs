@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::*;
 use frostline_store::StoreError;
 
 use super::loading::TOGETHER;
-use super::{ABSENT, OptimisticGuard, Pool};
+use super::{ABSENT, OptimisticGuard, Pool, UNUSED};
 use crate::DbError;
 use crate::direction::Direction;
 use crate::mvcc::{Change, Lookup};
@@ -87,6 +87,11 @@ impl Pool {
 
     pub(super) fn is_absent(&self, page: u32) -> bool {
         self.entry(page).is_ok_and(|entry| entry.load(Acquire) == ABSENT)
+    }
+
+    /// True if a page is not in use: it was freed.
+    pub fn is_unused(&self, page: u32) -> bool {
+        self.entry(page).is_ok_and(|entry| entry.load(Acquire) == UNUSED)
     }
 
     /// Notes that a page had to be read for a record, which stays in memory longer than the page.

@@ -40,8 +40,15 @@ impl Trees {
                 continue;
             }
             keep(&mut |value: &mut Vec<u8>| before(held.node(), slot, value));
+            let room = held.node().room();
             match change_leaf(&mut held.edit(), index, found, key, change) {
-                true => held.changed_by(position),
+                true => {
+                    held.changed_by(position);
+                    // A deleted record still has a ghost; a visit is worth while when that is removed.
+                    if change.kind != WriteKind::Delete {
+                        self.note_sunk(&held, room);
+                    }
+                }
                 false => held.leave_unchanged(),
             }
             return Ok(());
@@ -51,20 +58,40 @@ impl Trees {
     /// Removes the ghost of a record that was deleted before every snapshot in use. An error leaves
     /// the tree whole, with or without the ghost.
     pub fn purge(&self, tree: u32, key: &[u8]) -> Result<(), DbError> {
-        let is_sparse = loop {
+        loop {
             let Some(mut held) = self.leaf(tree, key)?.lock() else { continue };
             let (index, found) = held.node().search(key);
-            let is_ghost = found && held.node().slot(index).is_ghost();
-            if !is_ghost || self.versions.has(tree, key) {
-                // It was written again, and perhaps deleted again.
-                held.leave_unchanged();
-                return Ok(());
+            // It may have been written again, and perhaps deleted again.
+            match found && self.remove_ghost(&mut held, index, key) {
+                true => held.changed_unlogged(),
+                false => held.leave_unchanged(),
             }
-            held.edit().remove(index);
-            held.changed_unlogged();
-            break held.node().is_sparse();
-        };
-        if is_sparse { self.merge(tree, key, 0) } else { Ok(()) }
+            return Ok(());
+        }
+    }
+
+    /// Removes what a slot has, if it is a ghost that no snapshot sees.
+    pub(super) fn remove_ghost(
+        &self,
+        held: &mut ExclusiveGuard<'_>,
+        index: usize,
+        key: &[u8],
+    ) -> bool {
+        let node = held.node();
+        let (tree, room) = (node.tree(), node.room());
+        if !node.slot(index).is_ghost() || self.versions.has(tree, key) {
+            return false;
+        }
+        held.edit().remove(index);
+        self.note_sunk(held, room);
+        true
+    }
+
+    /// Notes a leaf to be visited if it has sunk since it had so much room.
+    pub(super) fn note_sunk(&self, held: &ExclusiveGuard<'_>, room: usize) {
+        if held.node().has_sunk(room) {
+            self.visits.note(held.page());
+        }
     }
 }
 

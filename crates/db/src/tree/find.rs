@@ -284,6 +284,7 @@ impl Trees {
             copy.become_copy_of(seen.node().page());
             if seen.is_unchanged() {
                 seen.accessed(1);
+                self.note_passed(Node::of(copy), seen.cached_frame().page());
                 return Ok(());
             }
         }

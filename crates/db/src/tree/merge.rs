@@ -1,74 +1,136 @@
 //! Merges of sparse nodes with a neighbour, and of a root with its only child.
 
 use super::Trees;
-use super::split::hold_both;
+use super::split::{hold_both, remove_child};
 use crate::DbError;
-use crate::node::{Fences, Node, NodeMut, PageBytes, append_image};
+use crate::node::{Fences, Node, NodeMut, PAGE_BYTES, PageBytes, SLOTS, append_image};
 use crate::pool::ExclusiveGuard;
-use crate::record::{PAGES, pages_head};
+use crate::record::{PAGES, PageChanges};
 
 /// Room that a merged node must have left, in bytes, so that it is not split again soon.
 const SPARE: usize = 512;
 
+/// What can be done about two neighbours.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// They do not fit into one page.
+    Not,
+    /// They fit, but the content of one would have to be logged for an empty one. Perhaps it will soon be empty as
+    /// well, as in a queue, or the empty one filled again, as at the end of a stack.
+    Later,
+    /// They fit, and leave so much room.
+    Now(usize),
+}
+
 impl Trees {
-    /// Merges the node of a level that `key` belongs to with a neighbour, if both fit into one.
-    pub(super) fn merge(&self, tree: u32, key: &[u8], level: usize) -> Result<(), DbError> {
-        // No commit needs a merge: when the log is short, its rest is left to commits.
+    /// True if the rest of the log is left to commits: none needs a merge.
+    pub fn log_is_short(&self) -> bool {
         let wal = self.wal();
-        if wal.used_bytes() > wal.capacity_bytes() / 4 * 3 {
-            return Ok(());
-        }
-        loop {
+        wal.used_bytes() > wal.capacity_bytes() / 4 * 3
+    }
+
+    /// Merges the node of a level that `key` belongs to with its neighbours, as long as it is sparse and they fit.
+    /// The last visit puts nothing off. True if it merged any.
+    pub(super) fn merge(
+        &self,
+        tree: u32,
+        key: &[u8],
+        level: usize,
+        is_last: bool,
+    ) -> Result<bool, DbError> {
+        let mut is_merged = false;
+        'again: loop {
             let Some((parent, node)) = self.descend(tree, key, level)? else { continue };
             let Some(parent) = parent else {
-                return if level == 0 { Ok(()) } else { self.shrink(tree) };
+                return if level == 0 { Ok(is_merged) } else { self.shrink(tree) };
             };
-            // The neighbour on the right, or on the left for the last one.
-            let above = parent.node();
-            let index = above.child_index(key);
-            let left_index =
-                if index + 1 < above.count() { index } else { index.saturating_sub(1) };
-            let other_index = if left_index == index { index + 1 } else { left_index };
-            let is_alone = above.count() < 2;
-            if !parent.is_unchanged() {
+            let (index, count) = (parent.node().child_index(key), parent.node().count());
+            let (page, is_sparse) = (node.cached_frame().page(), node.node().is_sparse());
+            if !parent.is_unchanged() || !node.is_unchanged() {
                 continue;
             }
-            if is_alone {
-                return self.merge(tree, key, level + 1);
+            if !is_sparse {
+                return Ok(is_merged);
             }
-            let Some(other) = self.child(&parent, other_index)? else { continue };
-            let Some((parent, node)) = hold_both(parent, node) else { continue };
-            let Some(mut other) = other.lock() else { continue };
-            other.leave_unchanged();
-            let is_left = left_index == index;
-            let (left, right) = if is_left { (node, other) } else { (other, node) };
-            let (done, is_sparse) = self.merge_held(parent, left, right, left_index)?;
-            return if done && is_sparse { self.merge(tree, key, level + 1) } else { Ok(()) };
+            if level == 0 && self.log_is_short() {
+                self.visits.note(page);
+                return Ok(is_merged);
+            }
+            if count < 2 {
+                // Its neighbours are below another parent.
+                match self.merge(tree, key, level + 1, is_last)? {
+                    true => continue,
+                    false => return Ok(is_merged),
+                }
+            }
+            let mut best: Option<(Fit, _, _)> = None;
+            for other in index.saturating_sub(1)..(index + 2).min(count) {
+                if other == index {
+                    continue;
+                }
+                let Some(seen) = self.child(&parent, other)? else { continue 'again };
+                let (left, right) = if other < index { (seen, node) } else { (node, seen) };
+                let fit = fit(left.node(), right.node(), is_last);
+                if !left.is_unchanged() || !right.is_unchanged() {
+                    continue 'again;
+                }
+                if best.is_none_or(|(before, ..)| before < fit) {
+                    best = Some((fit, left, right));
+                }
+            }
+            match best {
+                Some((Fit::Now(_), left, right)) => {
+                    let Some((parent, left)) = hold_both(parent, left) else { continue };
+                    let Some(mut right) = right.lock() else { continue };
+                    right.leave_unchanged();
+                    let Some(has_sunk) = self.merge_held(parent, left, right)? else {
+                        return Ok(is_merged);
+                    };
+                    is_merged = true;
+                    if has_sunk {
+                        self.merge(tree, key, level + 1, is_last)?;
+                    }
+                }
+                Some((Fit::Later, ..)) => {
+                    self.visits.put_off(page, self.pages.used());
+                    return Ok(is_merged);
+                }
+                _ => return Ok(is_merged),
+            }
         }
     }
 
-    /// Merges two neighbours if they fit; whether they did, and whether the parent is sparse now.
+    /// Merges two neighbours, and tells whether the parent has sunk. None if they can't be, as in a damaged tree.
     fn merge_held(
         &self,
         mut parent: ExclusiveGuard<'_>,
         mut left: ExclusiveGuard<'_>,
         right: ExclusiveGuard<'_>,
-        left_index: usize,
-    ) -> Result<(bool, bool), DbError> {
-        let Some(merged) = merged(left.node(), right.node()) else {
-            return Ok((false, false));
+    ) -> Result<Option<bool>, DbError> {
+        let mut separator = Vec::new();
+        right.node().lower(&mut separator);
+        let above = parent.node();
+        let is_child = above.covers(&separator) && above.search(&separator).1;
+        let Some(merged) = merged(left.node(), right.node()).filter(|_| is_child) else {
+            return Ok(None);
         };
         NodeMut::of(&merged).include(self.window.included());
-        let above = parent.bytes().clone();
-        NodeMut::of(&above).remove(left_index + 1);
-        let mut images = pages_head(&[right.page()], &[left.page(), parent.page()]);
-        append_image(&merged, &mut images);
-        append_image(&above, &mut images);
-        let logged = self.log(PAGES, &[&images])?;
+        let changes = PageChanges {
+            freed: vec![right.page()],
+            changed: vec![left.page()],
+            loses: Some((parent.page(), &separator)),
+            images: &[],
+        };
+        let mut image = Vec::new();
+        append_image(&merged, &mut image);
+        let logged = self.log(PAGES, &[&changes.head(), &image])?;
         left.replace(&merged, logged.position());
-        parent.replace(&above, logged.position());
+        let room = parent.node().room();
+        remove_child(&mut parent, &separator);
+        parent.changed();
+        parent.changed_by(logged.position());
         self.free(right, logged.position());
-        Ok((true, parent.node().is_sparse() || parent.node().count() == 1))
+        Ok(Some(parent.node().has_sunk(room)))
     }
 
     /// Frees a held page, by the log record at `position`.
@@ -78,8 +140,9 @@ impl Trees {
         self.pages.free(position, page);
     }
 
-    /// A root that has one child only takes its content.
-    fn shrink(&self, tree: u32) -> Result<(), DbError> {
+    /// A root that has one child only takes its content. True if it did.
+    fn shrink(&self, tree: u32) -> Result<bool, DbError> {
+        let mut is_merged = false;
         loop {
             let Some(root) = self.root(tree)? else { continue };
             let (count, level) = (root.node().count(), root.node().level());
@@ -87,18 +150,40 @@ impl Trees {
                 continue;
             }
             if level == 0 || count > 1 {
-                return Ok(());
+                return Ok(is_merged);
             }
             let Some(child) = self.child(&root, 0)? else { continue };
             let Some((mut root, child)) = hold_both(root, child) else { continue };
             let content = child.node().page().clone();
             NodeMut::of(&content).include(self.window.included());
-            let mut images = pages_head(&[child.page()], &[tree]);
-            append_image(&content, &mut images);
-            let logged = self.log(PAGES, &[&images])?;
+            let (freed, changed) = (vec![child.page()], vec![tree]);
+            let changes = PageChanges { freed, changed, ..PageChanges::default() };
+            let mut image = Vec::new();
+            append_image(&content, &mut image);
+            let logged = self.log(PAGES, &[&changes.head(), &image])?;
             root.replace(&content, logged.position());
             self.free(child, logged.position());
+            is_merged = true;
         }
+    }
+}
+
+/// What can be done about two neighbours, which may change meanwhile.
+fn fit(left: Node<'_>, right: Node<'_>, is_last: bool) -> Fit {
+    let (mut lower, mut upper) = (Vec::new(), Vec::new());
+    left.lower(&mut lower);
+    right.upper(&mut upper);
+    // An infinite fence is empty, and has no prefix in common either.
+    let prefix = lower.iter().zip(&upper).take_while(|(a, b)| a == b).count();
+    let records = left.bytes_with_prefix(prefix) + right.bytes_with_prefix(prefix);
+    let taken = SLOTS + records + lower.len() + upper.len();
+    let Some(room) = PAGE_BYTES.checked_sub(taken) else { return Fit::Not };
+    let is_inner = left.level() > 0;
+    match [left, right].into_iter().filter(|node| node.count() == 0).count() {
+        0 if room >= SPARE || is_inner && is_last => Fit::Now(room),
+        0 => Fit::Not,
+        1 if !is_last => Fit::Later,
+        _ => Fit::Now(room),
     }
 }
 
@@ -118,5 +203,5 @@ fn merged(left: Node<'_>, right: Node<'_>) -> Option<Box<PageBytes>> {
     let fits =
         node.push_all(left, 0, left.count(), true) && node.push_all(right, 0, right.count(), true);
     node.raise_position(left.position().max(right.position()));
-    (fits && node.node().room() >= SPARE).then_some(page)
+    fits.then_some(page)
 }

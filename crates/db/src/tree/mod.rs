@@ -3,7 +3,7 @@
 //! A tree is known by the page number of its root, which never changes. Readers and writers go
 //! down without latches (`find.rs`); a writer latches the leaf alone (`apply.rs`). A change of
 //! structure latches the pages that change, and logs them (`split.rs`, `merge.rs`), so that it
-//! can be redone (`redo.rs`).
+//! can be redone (`redo.rs`). Leaves that became emptier are visited (`visits.rs`).
 
 mod apply;
 mod find;
@@ -14,8 +14,10 @@ mod redo;
 mod split;
 #[cfg(test)]
 mod tests;
+mod visits;
 
 pub use needs::Needs;
+pub use visits::Visits;
 
 use std::sync::Arc;
 
@@ -39,6 +41,8 @@ pub struct Trees {
     pub window: Arc<CommitWindow>,
     /// Older versions of records, for snapshots that may see them.
     pub versions: Versions,
+    /// Leaves that are to be looked at again.
+    pub visits: Visits,
 }
 
 impl Trees {

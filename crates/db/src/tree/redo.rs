@@ -1,12 +1,13 @@
 //! Redo of changes of structure, on pages that are older than the log record.
 
 use super::Trees;
-use super::split::{add_child, cut};
+use super::split::{add_child, cut, remove_child};
 use crate::DbError;
+use crate::mvcc::WriteKind;
 use crate::node::{NodeMut, PageBytes, restore_image};
 use crate::pages::Used;
 use crate::pool::ExclusiveGuard;
-use crate::record::{LoggedWrite, Split, parse_pages};
+use crate::record::{LoggedWrite, PageChanges, Split};
 
 impl Trees {
     /// Redoes a split.
@@ -38,13 +39,21 @@ impl Trees {
     /// Redoes a record that frees pages and gives others new contents.
     pub fn redo_pages(&self, used: &mut Used, position: u64, record: &[u8]) -> Result<(), DbError> {
         let malformed = || DbError::Record { position, what: "is no change of pages" };
-        let (freed, changed, mut images) = parse_pages(record).ok_or_else(malformed)?;
-        let image = PageBytes::zeroed();
-        for page in changed {
+        let changes = PageChanges::parse(record).ok_or_else(malformed)?;
+        let (image, mut images) = (PageBytes::zeroed(), changes.images);
+        for page in changes.changed {
             images = restore_image(images, &image).ok_or_else(malformed)?;
             self.redo_image(used, page, &image, position)?;
         }
-        for page in freed {
+        if let Some((parent, separator)) = changes.loses
+            && let Some(mut parent) = self.older(used, parent, position)?
+        {
+            if !remove_child(&mut parent, separator) {
+                return Err(malformed());
+            }
+            parent.changed_by(position);
+        }
+        for page in changes.freed {
             if self.is_older(used, page, position)? {
                 self.pool.forget(page)?;
                 used.set(page, false)?;
@@ -65,6 +74,10 @@ impl Trees {
     /// Redoes a write of a transaction, unless its leaf has it.
     pub fn redo_write(&self, write: &LoggedWrite<'_>, position: u64) -> Result<(), DbError> {
         let leaf = self.leaf(write.tree, write.key)?;
+        if write.change.kind == WriteKind::Delete {
+            // Its visit may have been lost, and no version is kept that would remove the ghost.
+            self.visits.note(leaf.cached_frame().page());
+        }
         if leaf.node().included() >= position && leaf.is_unchanged() {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use crate::DbError;
 use crate::mvcc::Change;
 use crate::node::{Fences, LONGEST_KEY, Node, NodeMut, PageBytes, Record, append_image};
 use crate::pool::{ExclusiveGuard, OptimisticGuard};
-use crate::record::{PAGES, SPLIT, Split, pages_head};
+use crate::record::{PAGES, PageChanges, SPLIT, Split};
 
 /// Consecutive insertions in ascending order after which more are expected; fewer if the node has
 /// fewer records on their left.
@@ -47,7 +47,8 @@ impl Trees {
                 return Ok(());
             }
             if self.drop_ghosts(&node, room) {
-                return self.tidy(node);
+                self.tidy(node);
+                return Ok(());
             }
             if parent.node().room() < CHILD_ROOM {
                 drop((parent, node, fresh));
@@ -67,7 +68,8 @@ impl Trees {
         node.room() + ghosts.map(|slot| slot.bytes() + 10).sum::<usize>() >= room
     }
 
-    fn tidy(&self, mut held: ExclusiveGuard<'_>) -> Result<(), DbError> {
+    fn tidy(&self, mut held: ExclusiveGuard<'_>) {
+        let room = held.node().room();
         for index in (0..held.node().count()).rev() {
             if held.node().slot(index).is_ghost() {
                 held.edit().remove(index);
@@ -75,7 +77,7 @@ impl Trees {
         }
         held.changed();
         held.changed_unlogged();
-        Ok(())
+        self.note_sunk(&held, room);
     }
 
     /// Puts a new level between a root and its content; false if the root changed meanwhile.
@@ -91,10 +93,11 @@ impl Trees {
         child.bytes().copy_from(root.node().page());
         child.edit().begin_records();
         child.edit().include(self.window.included());
-        let mut images = pages_head(&[], &[child_page, tree]);
+        let changes = PageChanges { changed: vec![child_page, tree], ..PageChanges::default() };
+        let mut images = Vec::new();
         append_image(child.bytes(), &mut images);
         append_image(&above, &mut images);
-        let logged = match self.log(PAGES, &[&images]) {
+        let logged = match self.log(PAGES, &[&changes.head(), &images]) {
             Ok(logged) => logged,
             Err(error) => return Err(self.undo_create(child, error)),
         };
@@ -178,6 +181,19 @@ pub(super) fn add_child(parent: &mut ExclusiveGuard<'_>, separator: &[u8], child
         let fits = parent.edit().insert(index, separator, record);
         debug_assert!(fits, "the parent was asked before");
     }
+}
+
+/// Takes a child from a node, by its smallest key; false if the node has no such child, or no other before it.
+pub(super) fn remove_child(held: &mut ExclusiveGuard<'_>, separator: &[u8]) -> bool {
+    let node = held.node();
+    if node.level() == 0 || !node.covers(separator) {
+        return false;
+    }
+    let (index, found) = node.search(separator);
+    if found && index > 0 {
+        held.edit().remove(index);
+    }
+    found && index > 0
 }
 
 /// The two halves of a node.

@@ -70,6 +70,39 @@ fn a_leaf_that_was_merged_away_can_neither_be_held_nor_read_in() {
     assert_eq!(pages_read, now);
 }
 
+/// Keys of the leaf that a key belongs to.
+fn keys_of_leaf(db: &Db, table: Table, n: u32) -> std::ops::Range<u32> {
+    let leaf = db.core().trees.leaf(table.root, &key(n)).unwrap();
+    let number = |index: usize| {
+        let mut key = Vec::new();
+        leaf.node().key(index, &mut key);
+        u32::from_be_bytes(key.try_into().unwrap())
+    };
+    number(0)..number(leaf.node().count() - 1) + 1
+}
+
+#[test]
+fn an_empty_leaf_is_unlinked_though_its_neighbours_are_full() {
+    let db = open();
+    let table = db.create_table("t").unwrap();
+    (0..30).for_each(|n| put(&db, table, 10 * n..10 * n + 10).unwrap());
+    // At both ends as well, and leaves of different parents would not differ.
+    let mut next = 0;
+    let mut all = Vec::new();
+    while next < 300 {
+        all.push(keys_of_leaf(&db, table, next));
+        next = all.last().unwrap().end;
+    }
+    let used = db.core().trees.pages.used() as usize;
+    for keys in all.iter().step_by(2) {
+        delete(&db, table, keys.clone());
+    }
+    db.checkpoint().unwrap();
+    assert_eq!(db.core().trees.pages.used() as usize, used - all.len().div_ceil(2));
+    let check = db.check().unwrap();
+    assert!(check.findings.is_empty(), "{:?}", check.findings);
+}
+
 #[test]
 fn pages_that_were_freed_are_there_for_commits_that_reserved_them() {
     let db = open();

@@ -7,6 +7,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::history::{Content, History, Place, TABLES, Value, Written};
+use crate::shapes::{Load, SHAPES, SLOT, Step, enough_pages};
 
 const NAMES: [&str; 5] = ["accounts", "b", "customers", "d", "e"];
 
@@ -24,10 +25,8 @@ pub struct World {
     long_values: f64,
     /// Operations of a transaction in a row, at most.
     most_steps: u32,
-    /// Keys that are put are new and the greatest, and those that are deleted the smallest.
-    is_queue: bool,
-    /// The smallest key of a queue, and the one behind the greatest.
-    queue: (u32, u32),
+    /// The keys that come to each table and go, if they do so in some order.
+    loads: Option<[Load; NAMES.len()]>,
     /// The database was full: deletes come before puts for a while.
     full: bool,
 }
@@ -51,7 +50,9 @@ impl World {
         let keys = [30, 200, 1000][rng.random_range(0..3)];
         let long_values = [0.0, 0.01, 0.1][rng.random_range(0..3)];
         let most_steps = [8, 8, 8, 60, 60, 300][rng.random_range(0..6)];
-        let is_queue = rng.random_bool(0.25);
+        let shape = SHAPES[rng.random_range(0..SHAPES.len())];
+        let live = [20, 200][rng.random_range(0..2)];
+        let loads = rng.random_bool(0.5).then(|| NAMES.map(|_| Load::new(shape, live)));
         World {
             rng,
             history: History::default(),
@@ -60,8 +61,7 @@ impl World {
             keys,
             long_values,
             most_steps,
-            is_queue,
-            queue: (0, 0),
+            loads,
             full: false,
         }
     }
@@ -143,22 +143,6 @@ impl World {
         }
     }
 
-    /// The key that a queue takes in, or that it lets go.
-    fn key_of_queue(&mut self, puts: bool) -> Vec<u8> {
-        let (first, end) = &mut self.queue;
-        let n = match puts {
-            true => {
-                *end += 1;
-                *end
-            }
-            false => {
-                *first = (*first + 1).min(*end);
-                *first
-            }
-        };
-        n.to_be_bytes().to_vec()
-    }
-
     fn value(&mut self) -> Value {
         let longest = match self.rng.random_range(0.0..1.0) {
             x if x < self.long_values => 9000,
@@ -172,11 +156,23 @@ impl World {
     /// One operation of a transaction.
     fn step(&mut self, tables: &Tables, open: &mut Open<'_>) -> Result<(), DbError> {
         let puts = if self.full { 2 } else { 50 };
-        let roll = self.rng.random_range(0..100);
+        let mut roll = self.rng.random_range(0..100);
         let (name, table) = self.table(tables);
-        let key = match self.is_queue && roll < 75 {
-            true => self.key_of_queue(roll < puts),
-            false => self.key(),
+        let key = match &mut self.loads {
+            Some(loads) if roll < 75 => {
+                let load = NAMES.iter().position(|&of| of == name).map(|n| &mut loads[n]).unwrap();
+                let step = match self.full {
+                    true => Step::Delete(load.go(&mut self.rng).unwrap_or_else(|| vec![0])),
+                    false => load.step(&mut self.rng),
+                };
+                let (key, of_step) = match step {
+                    Step::Put(key) => (key, 0),
+                    Step::Delete(key) => (key, puts),
+                };
+                roll = of_step;
+                key
+            }
+            _ => self.key(),
         };
         let place = (name, key);
         let (key, before) = (&place.1[..], self.sees(open, &place));
@@ -300,6 +296,9 @@ impl World {
             check.trees.iter().filter(|t| t.table.is_some()).map(|t| t.records).sum();
         let expected: usize = NAMES.iter().map(|name| found.get(name).map_or(0, |t| t.len())).sum();
         assert_eq!(records, expected as u64);
+        let bytes: u64 = check.trees.iter().map(|tree| tree.bytes + tree.records * SLOT).sum();
+        let (pages, trees) = (u64::from(check.pages), &check.trees);
+        assert!(pages <= enough_pages(bytes), "{pages} pages of {bytes} bytes: {trees:#?}");
         Ok(())
     }
 

@@ -182,6 +182,7 @@ fn use_it(start: &Start, seed: u64, device: &Arc<Faulty>, mend: &mut dyn FnMut()
     let mut user = start.user.clone();
     let opened = open(device);
     if let Ok(db) = &opened {
+        let _ = user.empty(db, KEYS);
         user.use_it(db, seed, 16 * longer(), KEYS);
     }
     mend();

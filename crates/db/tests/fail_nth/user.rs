@@ -101,9 +101,20 @@ impl User {
 
     /// Commits a transaction. Returns its index, and what can be waited for.
     pub fn commit(&mut self, db: &Db, keys: u32) -> Result<(usize, Commit), DbError> {
+        self.commit_these(db, writes(self.commits.len(), keys))
+    }
+
+    /// Deletes most records, so that leaves are empty.
+    pub fn empty(&mut self, db: &Db, keys: u32) -> Result<(usize, Commit), DbError> {
+        let deletes = (keys / 8..keys).map(|key| (format!("{key:04}").into_bytes(), None));
+        let mark = (mark(self.commits.len()), Some(vec![]));
+        self.commit_these(db, std::iter::once(mark).chain(deletes).collect())
+    }
+
+    fn commit_these(&mut self, db: &Db, writes: Writes) -> Result<(usize, Commit), DbError> {
         let table = db.table("t")?;
         let mut transaction = db.begin()?;
-        let (number, writes) = (self.commits.len(), writes(self.commits.len(), keys));
+        let number = self.commits.len();
         for (key, value) in &writes {
             match value {
                 Some(value) => transaction.put(table, key, value)?,

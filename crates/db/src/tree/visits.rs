@@ -1,0 +1,158 @@
+//! Leaves that are to be looked at again, as they became emptier: another may have room for what is left.
+//!
+//! A leaf is noted when it sinks, when recovery finds that a record of it was deleted, and when a scan passes it in
+//! vain. The list is lost in a crash. Each checkpoint visits all of it, so the log then has the deletes of
+//! those that were noted since.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+
+use super::Trees;
+use crate::DbError;
+use crate::node::Node;
+
+/// Leaves that are put off at least, and at most; between these a sixteenth of all pages.
+const PUT_OFF: (usize, usize) = (8, 1024);
+
+/// Leaves to be visited, by their pages.
+#[derive(Default)]
+pub struct Visits {
+    state: Mutex<State>,
+    /// A visit is due.
+    is_due: AtomicBool,
+    /// Each visit shares this.
+    under_way: RwLock<()>,
+}
+
+#[derive(Default)]
+struct State {
+    /// True for a page whose visit was put off before.
+    due: BTreeMap<u32, bool>,
+    /// In the order in which they were put off.
+    put_off: VecDeque<u32>,
+}
+
+/// A visit that is due.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    page: u32,
+    /// It is not put off again.
+    is_last: bool,
+}
+
+impl State {
+    fn fall_due(&mut self, most: usize) {
+        while self.put_off.len() > most {
+            self.due.extend(self.put_off.pop_front().map(|page| (page, true)));
+        }
+    }
+}
+
+impl Visits {
+    /// Notes a page to be visited. It may be no leaf any more when it is.
+    pub fn note(&self, page: u32) {
+        self.state.lock().due.entry(page).or_default();
+        self.is_due.store(true, Relaxed);
+    }
+
+    /// Puts off a visit: what it would do will soon take less, perhaps. The database has so many pages.
+    pub(super) fn put_off(&self, page: u32, pages: u32) {
+        let mut state = self.state.lock();
+        if !state.put_off.contains(&page) {
+            state.put_off.push_back(page);
+        }
+        state.fall_due((pages as usize / 16).clamp(PUT_OFF.0, PUT_OFF.1));
+        self.is_due.store(!state.due.is_empty(), Relaxed);
+    }
+
+    /// All visits that were put off are due.
+    pub fn all_fall_due(&self) {
+        let mut state = self.state.lock();
+        state.fall_due(0);
+        self.is_due.store(!state.due.is_empty(), Relaxed);
+    }
+
+    /// Waits until no visit is under way. None begins until the guard is dropped.
+    pub fn pause(&self) -> RwLockWriteGuard<'_, ()> {
+        self.under_way.write()
+    }
+
+    /// The next visit that is due.
+    fn next(&self) -> Option<Due> {
+        let mut state = self.state.lock();
+        let next = state.due.pop_first();
+        self.is_due.store(!state.due.is_empty(), Relaxed);
+        next.map(|(page, is_last)| Due { page, is_last })
+    }
+}
+
+impl Trees {
+    /// Makes the next visit that is due; false if there is none, or the log has no room for it.
+    pub fn make_visit(&self) -> bool {
+        if !self.visits.is_due.load(Relaxed) || self.log_is_short() {
+            return false;
+        }
+        let Some(_under_way) = self.visits.under_way.try_read() else { return false };
+        let Some(due) = self.visits.next() else { return false };
+        // The leaf stays as it is. A scan that passes it gets the error, or notes it again.
+        if let Err(error) = self.visit(due) {
+            tracing::warn!(?due, %error, "a leaf is not merged with its neighbours");
+        }
+        true
+    }
+
+    /// Visits a leaf: removes its ghosts that no snapshot sees, and merges it with a neighbour if it is so empty that both
+    /// fit into one page.
+    fn visit(&self, due: Due) -> Result<(), DbError> {
+        let mut lower = Vec::new();
+        let tree = loop {
+            if self.pool.is_unused(due.page) {
+                return Ok(());
+            }
+            let seen = match self.pool.look(due.page) {
+                // It may have been freed meanwhile.
+                Err(_) if self.pool.is_unused(due.page) => return Ok(()),
+                seen => seen?,
+            };
+            let Some(seen) = seen else { continue };
+            seen.node().lower(&mut lower);
+            let tree = seen.node().tree();
+            if seen.is_unchanged() {
+                break tree;
+            }
+        };
+        self.remove_ghosts(tree, &lower)?;
+        self.merge(tree, &lower, 0, due.is_last).map(drop)
+    }
+
+    /// Notes a leaf that was passed in vain, so that it is not the next time: it is empty, or has ghosts which no
+    /// snapshot sees, and which have stayed there.
+    pub fn note_passed(&self, node: Node<'_>, page: u32) {
+        let is_empty = node.count() == 0 && page != node.tree();
+        if is_empty || node.ghosts() > 0 && node.position() <= self.oldest_seen() {
+            self.visits.note(page);
+        }
+    }
+
+    /// Removes the ghosts that no snapshot sees from the leaf that a key belongs to.
+    fn remove_ghosts(&self, tree: u32, key: &[u8]) -> Result<(), DbError> {
+        loop {
+            let Some(mut held) = self.leaf(tree, key)?.lock() else { continue };
+            let (mut key, mut is_changed) = (Vec::new(), false);
+            for index in (0..held.node().count()).rev() {
+                if held.node().slot(index).is_ghost() {
+                    key.clear();
+                    held.node().key(index, &mut key);
+                    is_changed |= self.remove_ghost(&mut held, index, &key);
+                }
+            }
+            match is_changed {
+                true => held.changed_unlogged(),
+                false => held.leave_unchanged(),
+            }
+            return Ok(());
+        }
+    }
+}
