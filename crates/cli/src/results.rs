@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use frostline_lab::{CellSource, Cells, RunRecord, csv, records, write_parquet};
+use frostline_lab::{CellSource, Cells, RunRecord, check_parquet, csv, records, write_parquet};
 use frostline_sim::{Settings, SimReport, Space, TraceVolume};
 
 use crate::args::SimArgs;
@@ -31,7 +31,10 @@ pub fn forms(files: &[PathBuf]) -> Result<FileFormats<'_>, Failure> {
             "json" => Ok(FileFormat::Json),
             "ndjson" | "jsonl" => Ok(FileFormat::Lines),
             "csv" => Ok(FileFormat::Csv),
-            "parquet" => Ok(FileFormat::Parquet),
+            "parquet" => {
+                check_parquet(file).map_err(|e| lab_failure("sim", e))?;
+                Ok(FileFormat::Parquet)
+            }
             _ => {
                 let why =
                     format!("--output {}: the form is not known by the ending", file.display());

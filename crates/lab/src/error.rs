@@ -205,6 +205,12 @@ pub enum Error {
         /// The reason.
         why: String,
     },
+    /// This build can't do that.
+    #[error("this program was built without {what}")]
+    NotBuiltIn {
+        /// The missing part.
+        what: &'static str,
+    },
     /// The monitor stopped the experiment before it had a result.
     #[error("stopped: {}", what.unwrap_or("there is no result yet"))]
     Stopped {

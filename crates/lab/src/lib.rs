@@ -42,6 +42,10 @@ mod latency;
 mod matrix;
 mod monitor;
 mod names;
+#[cfg(feature = "page")]
+mod page;
+#[cfg(not(feature = "page"))]
+#[path = "without_page.rs"]
 mod page;
 mod report;
 mod reproduce;
@@ -75,7 +79,8 @@ pub use reproduce::{
     Cell, Input, InputWorkload, PAPERS, Paper, PaperReport, ReportTable, Reproduction, Session,
 };
 pub use results::{
-    CellSource, Cells, ParseShardError, RunRecord, Shard, csv, read_results, records, write_parquet,
+    CellSource, Cells, ParseShardError, RunRecord, Shard, check_parquet, csv, read_results,
+    records, write_parquet,
 };
 pub use size::{ParseSizeError, Size};
 pub use speed::{NamedDrive, Speed};

@@ -29,6 +29,9 @@ pub enum LogError {
     /// The scheme counts the pages of zones, or fills some, so it places whole pages only.
     #[error("the scheme counts the pages of zones: it places whole pages only")]
     WholePages,
+    /// Pages of the volume are records, which are not written in runs.
+    #[error("pages of several units, or chunks of a device: these are records, not pages in runs")]
+    InRecords,
     /// The garbage proportion is not between 0 and 1.
     #[error("a garbage proportion of {gp}: must be above 0 and below 1")]
     GarbageProportion {

@@ -30,10 +30,8 @@ impl<S: Scheme> Volume<S> {
         self.base(at.zone) + at.offset as usize
     }
 
-    /// Writes `range` of `writes`, cleaning when the trigger asks. It is a function of its own,
-    /// because in the function with the loop of runs it would take registers from that loop.
-    #[inline(never)]
-    pub(crate) fn write_records(
+    /// Writes `range` of `writes`, cleaning when the trigger asks.
+    pub(crate) fn write_all_records(
         &mut self,
         writes: &Writes<'_>,
         range: Range<usize>,

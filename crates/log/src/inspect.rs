@@ -3,7 +3,7 @@
 use frostline_placement::{Hotness, Scheme};
 
 use crate::map::{Map, MapEntry};
-use crate::volume::Volume;
+use crate::volume::{Cursor, Volume};
 use crate::{Counts, LogError, Slot, ZoneTable};
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
@@ -129,19 +129,51 @@ impl<S: Scheme> Volume<S> {
     /// # Errors
     /// A sentence that names the violated invariant.
     pub fn verify(&self) -> Result<(), String> {
+        let books = Books {
+            zones: &self.zones,
+            words: &self.words,
+            lengths: &self.lengths,
+            padding: &self.padding,
+            open: &self.open,
+            shift: self.shift,
+            zone_units: self.zone_units,
+            totals: (self.valid, self.written, self.garbage),
+        };
+        books.verify(&mut self.map.iter().map(|entry| entry.slot))
+    }
+}
+
+/// What a volume wrote down of its zones, without the type of its scheme, so that checks are compiled once.
+struct Books<'a> {
+    zones: &'a ZoneTable,
+    words: &'a [u32],
+    lengths: &'a [u8],
+    padding: &'a [u32],
+    open: &'a [Cursor],
+    shift: u32,
+    zone_units: u32,
+    /// Valid pages, units written, garbage units.
+    totals: (u64, u64, u64),
+}
+
+impl Books<'_> {
+    /// See [`Volume::verify`]; `slots` has those of all LBAs in turn, 0 where there is none.
+    fn verify(&self, slots: &mut dyn Iterator<Item = u32>) -> Result<(), String> {
         let mut valid = vec![0u32; self.zones.len()];
         let mut mapped = 0u64;
-        for (lba, entry) in self.map.iter().enumerate().filter(|(_, e)| e.slot != 0) {
-            let slot = self.slot(entry.slot);
-            let word = self.words[self.base(slot.zone) + slot.offset as usize];
+        for (lba, slot) in slots.enumerate().filter(|(_, slot)| *slot != 0) {
+            let (zone, offset) = (slot >> self.shift, slot & ((1 << self.shift) - 1));
+            let place = zone as usize * self.zone_units as usize + offset as usize;
+            let word = self.words[place];
             if (word & crate::MAX_LBA) as usize != lba {
+                let slot = Slot { zone, offset };
                 return Err(format!("LBA {lba} points to {slot:?}, which holds {word:#x}"));
             }
-            valid[slot.zone as usize] += self.units_at(entry.slot);
+            valid[zone as usize] += self.lengths.get(place).map_or(1, |&length| u32::from(length));
             mapped += 1;
         }
-        if mapped != self.valid {
-            return Err(format!("{mapped} pages are mapped, {} counted", self.valid));
+        if mapped != self.totals.0 {
+            return Err(format!("{mapped} pages are mapped, {} counted", self.totals.0));
         }
         self.verify_zones(&valid)
     }
@@ -158,15 +190,16 @@ impl<S: Scheme> Volume<S> {
             let z = zone as usize;
             let have = if self.zones.is_free(zone) { 0 } else { used[z] };
             let garbage_here = self.zones.garbage(zone);
-            let counted = i64::from(garbage_here + self.padding_of(zone));
+            let padding = self.padding.get(z).copied().unwrap_or(0);
+            let counted = i64::from(garbage_here + padding);
             let expected = i64::from(have) - i64::from(valid[z]);
             if counted != expected {
                 return Err(format!("zone {zone}: {counted} garbage counted, {expected} found"));
             }
-            written += u64::from(have - self.padding_of(zone));
+            written += u64::from(have - padding);
             garbage += u64::from(garbage_here);
         }
-        let (w, g) = (self.written, self.garbage);
+        let (_, w, g) = self.totals;
         if (written, garbage) != (w, g) {
             return Err(format!("{garbage} of {written} are garbage, {g} of {w} counted"));
         }

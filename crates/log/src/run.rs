@@ -149,8 +149,8 @@ impl<S: Scheme> Volume<S> {
         if S::BATCHED && writes.hotness.is_some() && self.hotness.is_empty() {
             self.hotness = Array::zeroed(self.options.space as usize)?;
         }
-        if self.options.in_records() {
-            return self.write_records(writes, range);
+        if let Some(write_records) = self.write_records {
+            return write_records(self, writes, range);
         }
         while next < range.end {
             if !self.has_room() {

@@ -1,5 +1,7 @@
 //! A volume: its parts, and how zones open and close.
 
+use std::ops::Range;
+
 use frostline_placement::{Choice, Hotness, Pages, Room, Scheme, Victim, VictimPolicy, ZoneEvent};
 
 use crate::LogError;
@@ -9,6 +11,7 @@ use crate::counts::Counts;
 use crate::map::{Map, MapEntry};
 use crate::memory::Array;
 use crate::places::Extent;
+use crate::run::Writes;
 use crate::survey::Survey;
 use crate::zones::ZoneTable;
 
@@ -77,7 +80,7 @@ impl Options {
     }
 
     /// True if records are placed one by one, not whole pages in runs.
-    pub(crate) fn in_records(&self) -> bool {
+    pub fn in_records(&self) -> bool {
         self.page_units > 1 || self.chunks.is_some()
     }
 
@@ -202,7 +205,14 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     /// scheme does not use them, or the driver has them.
     pub(crate) hotness: Array<Hotness>,
     pub(crate) most_zones: usize,
+    /// How records are written; `None` if pages are written in runs.
+    pub(crate) write_records: Option<WriteRecords<S, M>>,
 }
+
+/// Writes a range of records, cleaning when the trigger asks. A pointer, so that this code is compiled only
+/// for schemes whose volumes are made for records.
+pub(crate) type WriteRecords<S, M> =
+    fn(&mut Volume<S, M>, &Writes<'_>, Range<usize>) -> Result<(), LogError>;
 
 /// The valid pages of a victim, and the classes that the scheme gave them at once.
 pub(crate) struct Batch<P> {
@@ -244,12 +254,41 @@ impl<P> Batch<P> {
 }
 
 impl<S: Scheme> Volume<S> {
-    /// An empty volume with its whole map in memory.
+    /// An empty volume with its whole map in memory, whose pages take one slot each and are written in runs.
     ///
     /// # Errors
-    /// The options are not valid, the scheme has more classes than zones may be open, or memory is
-    /// short.
+    /// The options are not valid or [of records](Options::in_records), the scheme has more classes than zones may
+    /// be open, or memory is short.
     pub fn new(
+        options: Options,
+        scheme: S,
+        policy: Box<dyn VictimPolicy>,
+    ) -> Result<Self, LogError> {
+        if options.in_records() {
+            return Err(LogError::InRecords);
+        }
+        Volume::with_map(options, scheme, policy)
+    }
+
+    /// The same for any options. A program that makes volumes for many types of schemes makes those of records for one
+    /// type ([`AnyScheme`](frostline_placement::AnyScheme)): a record costs so much that calls of its scheme do not
+    /// matter, but to compile all for each type does.
+    ///
+    /// # Errors
+    /// Those of [`Volume::new`].
+    pub fn in_records(
+        options: Options,
+        scheme: S,
+        policy: Box<dyn VictimPolicy>,
+    ) -> Result<Self, LogError> {
+        let mut volume = Volume::with_map(options, scheme, policy)?;
+        if options.in_records() {
+            volume.write_records = Some(Volume::write_all_records);
+        }
+        Ok(volume)
+    }
+
+    fn with_map(
         options: Options,
         scheme: S,
         policy: Box<dyn VictimPolicy>,
@@ -339,6 +378,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             survey: Survey::default(),
             hotness: Array::default(),
             most_zones: 0,
+            write_records: None,
             scheme,
             options,
         };

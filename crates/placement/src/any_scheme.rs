@@ -1,9 +1,9 @@
 //! A scheme whose type its caller does not know at compile time. A store holds its scheme like
-//! this, and an isolating scheme its inner scheme.
+//! this, a simulator for all but runs of whole pages, and an isolating scheme its inner scheme.
 
 use crate::build::{Foresight, Info, Setup};
 use crate::choice::Choice;
-use crate::erased::{AnyState, Erased};
+use crate::erased::{AnyState, Erased, MOST_WORDS};
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 use crate::fast22::Fast22;
 use crate::methods::methods;
@@ -13,7 +13,7 @@ use crate::victims::VictimPolicy;
 use crate::zones::{ShortLiving, ZoneView};
 
 /// A scheme of any type whose page state fits into `WORDS` words of 64 bits.
-pub struct AnyScheme<const WORDS: usize>(Box<dyn Erased<WORDS>>);
+pub struct AnyScheme<const WORDS: usize = MOST_WORDS>(Box<dyn Erased<WORDS>>);
 
 impl<const WORDS: usize> AnyScheme<WORDS> {
     /// Forgets the type of a scheme; `None` if the scheme's page state does not fit.

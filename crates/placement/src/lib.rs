@@ -85,7 +85,7 @@ pub use build::{Foresight, Info, MakeInner, MakeRecogniser, Room, Setup};
 pub use choice::Choice;
 pub use classifier::{Classified, Classifier, ClassifierSetup, LARGEST_CLASSIFIER, MakeClassifier};
 pub use clock::Clock;
-pub use erased::{AnyState, Erased, INNER_WORDS};
+pub use erased::{AnyState, Erased, INNER_WORDS, MOST_WORDS};
 pub use events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 pub use fast22::Fast22;
 pub use forecaster::{

@@ -121,8 +121,13 @@ impl SchemeSpec {
     /// Builds the scheme and forgets its type.
     ///
     /// # Errors
-    /// Those of [`SchemeSpec::build`], and a page state that does not fit into `WORDS` words.
-    pub fn build_any<const WORDS: usize>(
+    /// Those of [`SchemeSpec::build`].
+    pub fn build_any(&self, setup: &Setup<'_>) -> Result<AnyScheme, BuildError> {
+        self.build_in_words(setup)
+    }
+
+    /// The same for a page state of any width, which must fit.
+    fn build_in_words<const WORDS: usize>(
         &self,
         setup: &Setup<'_>,
     ) -> Result<AnyScheme<WORDS>, BuildError> {
@@ -157,7 +162,7 @@ pub fn build_inner(
         value: spec.text.clone(),
         why: why.to_string(),
     };
-    let scheme: AnyScheme<INNER_WORDS> = spec.build_any(setup)?;
+    let scheme: AnyScheme<INNER_WORDS> = spec.build_in_words(setup)?;
     match scheme.is_batched() {
         true => Err(refused("it wants all pages of a victim at once itself")),
         false if spec.entry.chooses_victims() => {

@@ -6,8 +6,9 @@
 use std::path::Path;
 
 use frostline_log::{Options, Volume as Log, Writes};
-use frostline_placement::{Foresight, Scheme, Semantics, Setup, VictimPolicy, ZoneView, victims};
-use frostline_placement::{SchemeSpec, Visitor};
+use frostline_placement::{
+    Foresight, SchemeSpec, Semantics, Setup, VictimPolicy, ZoneView, victims,
+};
 use frostline_sim::{Machine, fast22};
 use frostline_trace::{Bits, LoadOptions, Prepared, load, mean_lifespans, prepare};
 
@@ -52,36 +53,10 @@ impl VictimPolicy for Filtered {
     }
 }
 
-struct Run<'a> {
-    trace: &'a Prepared,
-    make: Make,
-}
-
 /// The reading of the log, and the choice of victims in it.
 enum Make {
     Published(Options, Box<dyn VictimPolicy>),
     Fast22(fast22::Fast22Options, fast22::Policy),
-}
-
-impl Visitor for Run<'_> {
-    type Output = Result<f64, Error>;
-
-    fn visit<S: Scheme>(self, scheme: S) -> Self::Output {
-        let trace = self.trace;
-        let writes = Writes {
-            starts: trace.starts.as_ref().map(Bits::words),
-            lifespans: trace.lifespans.as_deref(),
-            ..Writes::new(&trace.words)
-        };
-        let mut log: Box<dyn Machine> = match self.make {
-            Make::Published(options, policy) => Box::new(Log::new(options, scheme, policy)?),
-            Make::Fast22(options, policy) => {
-                Box::new(fast22::Fast22Log::new(options, scheme, policy, trace.times.as_deref())?)
-            }
-        };
-        log.write(&writes, 0..trace.words.len())?;
-        Ok(log.counts().waf())
-    }
 }
 
 fn waf(
@@ -129,7 +104,20 @@ fn waf(
         lifespans: trace.lifespans.as_deref(),
         ..Setup::new(zone_pages, trace.space)
     };
-    spec.build(&setup, Run { trace, make })?
+    let scheme = spec.build_any(&setup)?;
+    let mut log: Box<dyn Machine> = match make {
+        Make::Published(options, policy) => Box::new(Log::new(options, scheme, policy)?),
+        Make::Fast22(options, policy) => {
+            Box::new(fast22::Fast22Log::new(options, scheme, policy, trace.times.as_deref())?)
+        }
+    };
+    let writes = Writes {
+        starts: trace.starts.as_ref().map(Bits::words),
+        lifespans: trace.lifespans.as_deref(),
+        ..Writes::new(&trace.words)
+    };
+    log.write(&writes, 0..trace.words.len())?;
+    Ok(log.counts().waf())
 }
 
 fn main() -> Result<(), Error> {

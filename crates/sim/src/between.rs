@@ -65,6 +65,7 @@ mod tests {
     use std::ops::RangeInclusive;
 
     use frostline_log::Counts;
+    use frostline_placement::AnyScheme;
     use frostline_random::SplitMix;
 
     use super::*;
@@ -93,7 +94,7 @@ mod tests {
         fn sync(&mut self) {
             self.0.push(Noted::Sync);
         }
-        fn restart(&mut self, _: Box<dyn std::any::Any>) {}
+        fn restart(&mut self, _: AnyScheme) {}
         fn read(&mut self, lba: u32, pages: u32) {
             self.0.push(Noted::Read(lba, pages));
         }

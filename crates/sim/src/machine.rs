@@ -3,10 +3,10 @@
 use std::any::Any;
 use std::ops::{Range, RangeInclusive};
 
-use frostline_log::{Counts, LogError, Options, Volume, Writes};
-use frostline_placement::{Scheme, VictimPolicy, Visitor};
+use frostline_log::{Counts, LogError, Options, Volume, Writes, ZoneTable};
+use frostline_placement::{AnyScheme, Scheme, VictimPolicy, Visitor};
 
-use crate::fast22;
+use crate::fast22::{self, Fast22Options};
 
 /// A log that a trace is replayed against, with its scheme's type erased.
 pub trait Machine {
@@ -16,8 +16,8 @@ pub trait Machine {
     fn trim(&mut self, lbas: RangeInclusive<u32>) -> Result<(), LogError>;
     /// Ends all chunks, see [`Volume::end_chunks`].
     fn sync(&mut self);
-    /// Goes on with a new scheme of the same type, see [`Volume::restart`].
-    fn restart(&mut self, scheme: Box<dyn Any>);
+    /// Goes on with a new scheme, if the log has no type of scheme; see [`Volume::restart`].
+    fn restart(&mut self, scheme: AnyScheme);
     /// Shows the scheme a read, see [`Volume::read`].
     fn read(&mut self, lba: u32, pages: u32);
     /// See [`Volume::counts`].
@@ -53,12 +53,15 @@ impl<S: Scheme> Machine for Volume<S> {
     }
 
     fn sync(&mut self) {
-        self.end_chunks();
+        if let Some(volume) = without_type(self) {
+            volume.end_chunks();
+        }
     }
 
-    fn restart(&mut self, scheme: Box<dyn Any>) {
-        let Ok(scheme) = scheme.downcast() else { unreachable!("a scheme of the same type") };
-        Volume::restart(self, *scheme);
+    fn restart(&mut self, scheme: AnyScheme) {
+        if let Some(volume) = without_type(self) {
+            volume.restart(scheme);
+        }
     }
 
     fn read(&mut self, lba: u32, pages: u32) {
@@ -86,16 +89,7 @@ impl<S: Scheme> Machine for Volume<S> {
     }
 
     fn census(&self) -> Vec<[u32; 10]> {
-        let zones = self.zones();
-        let all = zones.zone_pages();
-        let mut census = vec![[0; 10]; self.scheme().classes()];
-        for zone in (1..zones.len() as u32).filter(|&zone| zones.is_sealed(zone)) {
-            let tenths = u64::from(all - zones.garbage(zone)) * 10 / u64::from(all);
-            if let Some(class) = census.get_mut(zones.class(zone)) {
-                class[tenths.min(9) as usize] += 1;
-            }
-        }
-        census
+        census(self.zones(), self.scheme().classes())
     }
 
     fn class_of(&self, lba: u32) -> Option<usize> {
@@ -107,36 +101,40 @@ impl<S: Scheme> Machine for Volume<S> {
     }
 }
 
-/// Keeps the scheme that it visits.
-pub struct KeepScheme;
+/// A volume as one without the type of its scheme, which all that have chunks and begin anew are.
+fn without_type<S: Scheme>(volume: &mut Volume<S>) -> Option<&mut Volume<AnyScheme>> {
+    (volume as &mut dyn Any).downcast_mut()
+}
 
-impl Visitor for KeepScheme {
-    type Output = Box<dyn Any>;
+/// Sealed zones by class, and by tenths of valid pages.
+fn census(zones: &ZoneTable, classes: usize) -> Vec<[u32; 10]> {
+    let all = zones.zone_pages();
+    let mut census = vec![[0; 10]; classes];
+    for zone in (1..zones.len() as u32).filter(|&zone| zones.is_sealed(zone)) {
+        let tenths = u64::from(all - zones.garbage(zone)) * 10 / u64::from(all);
+        if let Some(class) = census.get_mut(zones.class(zone)) {
+            class[tenths.min(9) as usize] += 1;
+        }
+    }
+    census
+}
 
-    fn visit<S: Scheme>(self, scheme: S) -> Box<dyn Any> {
-        Box::new(scheme)
+/// Makes a log of whole pages for the type of scheme that it visits: only this is compiled for each scheme.
+pub struct InPages(pub Options, pub Box<dyn VictimPolicy>);
+
+impl Visitor for InPages {
+    type Output = Result<Box<dyn Machine>, LogError>;
+
+    fn visit<S: Scheme>(self, scheme: S) -> Self::Output {
+        let InPages(options, policy) = self;
+        Ok(Box::new(Volume::new(options, scheme, policy)?))
     }
 }
 
-/// Makes a log of the scheme that it visits.
-pub enum MakeMachine<'a> {
+/// The log that a run is made over.
+pub enum Log<'a> {
     /// The log in the papers' reading.
     Published(Options, Box<dyn VictimPolicy>),
     /// The log of the simulator published with SepBIT, with the trace's times.
-    Fast22(fast22::Fast22Options, fast22::Policy, Option<&'a [u64]>),
-}
-
-impl<'a> Visitor for MakeMachine<'a> {
-    type Output = Result<Box<dyn Machine + 'a>, LogError>;
-
-    fn visit<S: Scheme>(self, scheme: S) -> Self::Output {
-        Ok(match self {
-            MakeMachine::Published(options, policy) => {
-                Box::new(Volume::new(options, scheme, policy)?)
-            }
-            MakeMachine::Fast22(options, policy, times) => {
-                Box::new(fast22::Fast22Log::new(options, scheme, policy, times)?)
-            }
-        })
-    }
+    Fast22(Fast22Options, fast22::Policy, Option<&'a [u64]>),
 }

@@ -4,14 +4,15 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use frostline_log::{Counts, LogError, Writes};
-use frostline_placement::{Foresight, Semantics, Setup, Visitor, victims};
+use frostline_log::{Counts, LogError, Volume, Writes};
+use frostline_placement::{BuildError, Foresight, Semantics, Setup, victims};
 use serde::{Deserialize, Serialize};
 
 use crate::between::{Between, advance};
 use crate::cpu_time::cpu_seconds;
+use crate::fast22::Fast22Log;
 use crate::lifespans::{LifespanSample, LifespansByClass};
-use crate::machine::{KeepScheme, Machine, MakeMachine};
+use crate::machine::{InPages, Log, Machine};
 use crate::settings::least_op;
 use crate::stored::StoredCounts;
 use crate::windows::{Window, Windows, named};
@@ -110,7 +111,8 @@ pub fn replay(
         let mut end = sample.end_after(next, windows.end_after(next, next + STRIDE));
         match reopened {
             Some(at) if at == next as u64 => {
-                machine.restart(built(volume, combination, settings, zone_pages, KeepScheme)?);
+                let again = |setup: &Setup<'_>| combination.scheme.build_any(setup);
+                machine.restart(with_setup(volume, combination, settings, zone_pages, again)?);
             }
             Some(at) if (next as u64..end as u64).contains(&at) => end = at as usize,
             _ => {}
@@ -167,22 +169,37 @@ fn build<'a>(
         let refused = |error| refused(volume, scheme.text.clone(), settings, zone_pages, error);
         options.check().map_err(refused)?;
     }
-    let make = make(volume, combination, settings, zone_pages)?;
-    let made = built(volume, combination, settings, zone_pages, make)?;
+    let log = log(volume, combination, settings, zone_pages)?;
+    let has_type = !options.in_records() && settings.reopened.is_none();
+    let make = |setup: &Setup<'_>| -> Result<Result<Box<dyn Machine + 'a>, LogError>, BuildError> {
+        Ok(match log {
+            Log::Published(options, policy) if has_type => {
+                scheme.build(setup, InPages(options, policy))?.map(|machine| machine as _)
+            }
+            Log::Published(options, policy) => {
+                let volume = Volume::in_records(options, scheme.build_any(setup)?, policy);
+                volume.map(|volume| Box::new(volume) as _)
+            }
+            Log::Fast22(options, policy, times) => {
+                let log = Fast22Log::new(options, scheme.build_any(setup)?, policy, times);
+                log.map(|log| Box::new(log) as _)
+            }
+        })
+    };
+    let made = with_setup(volume, combination, settings, zone_pages, make)?;
     made.map_err(|error| refused(volume, scheme.text.clone(), settings, zone_pages, error))
 }
 
-/// Builds the scheme for a visitor.
-fn built<V: Visitor>(
+/// Makes something of a scheme, from the setup that it is built from.
+fn with_setup<T>(
     volume: &TraceVolume,
     combination: &Combination,
     settings: &Settings,
     zone_pages: u32,
-    visitor: V,
-) -> Result<V::Output, SimError> {
-    let scheme = &combination.scheme;
+    make: impl FnOnce(&Setup<'_>) -> Result<T, BuildError>,
+) -> Result<T, SimError> {
     let options = settings.options(volume, zone_pages);
-    let foresight = scheme.entry.foresight;
+    let foresight = combination.scheme.entry.foresight;
     let recogniser = |by: &str, setup: &Setup<'_>| {
         frostline_learn::recogniser(by, setup, settings.model.as_deref())
     };
@@ -202,16 +219,16 @@ fn built<V: Visitor>(
         forecaster: Some(&frostline_learn::forecaster),
         inner: None,
     };
-    Ok(scheme.build(&setup, visitor)?)
+    Ok(make(&setup)?)
 }
 
-/// Makes the log for the reading that the settings ask for.
-fn make<'a>(
+/// The log in the reading that the settings ask for.
+fn log<'a>(
     volume: &'a TraceVolume,
     Combination { scheme, victim }: &Combination,
     settings: &Settings,
     zone_pages: u32,
-) -> Result<MakeMachine<'a>, SimError> {
+) -> Result<Log<'a>, SimError> {
     let own = scheme.entry.own_victim.is_some();
     match (settings.semantics, settings.space) {
         (Semantics::SepbitFast22, _) if scheme.entry.chooses_victims() => {
@@ -221,7 +238,7 @@ fn make<'a>(
             let (space, max_open) = (volume.space(), settings.max_open);
             let options = fast22::Fast22Options { zone_pages, space, gp, max_open, least_gp: gp };
             let policy = fast22::Policy::build(victim, settings.seed)?;
-            Ok(MakeMachine::Fast22(options, policy, volume.times()))
+            Ok(Log::Fast22(options, policy, volume.times()))
         }
         (Semantics::SepbitFast22, _) => Err(SimError::SpaceInSemantics),
         (Semantics::MidasFast24, _) => {
@@ -229,12 +246,12 @@ fn make<'a>(
                 Settings { semantics: Semantics::Published, ..midas_fast24::settings(settings)? };
             let victim = midas_fast24::victim(victim).to_string();
             let combination = Combination { scheme: scheme.clone(), victim };
-            make(volume, &combination, &settings, zone_pages)
+            log(volume, &combination, &settings, zone_pages)
         }
         (Semantics::Published, _) => {
             // A scheme with its own victim side never uses the policy.
             let policy = victims::build(if own { "greedy" } else { victim }, settings.seed)?;
-            Ok(MakeMachine::Published(settings.options(volume, zone_pages), policy))
+            Ok(Log::Published(settings.options(volume, zone_pages), policy))
         }
     }
 }

@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use bytemuck::Zeroable;
 use frostline_log::{Map, MapEntry};
-use frostline_placement::registry::SCHEMES;
-use frostline_placement::{AnyState, SchemeSpec, Stamp};
+use frostline_placement::{AnyState, MOST_WORDS, SchemeSpec, Stamp};
 
 use crate::format::{LeafAt, PAGE};
 use crate::leaves::{LEAF, Leaves};
@@ -48,25 +47,8 @@ impl Columns {
     }
 }
 
-/// Words that the page state of every scheme fits into.
-pub const WORDS: usize = 5;
-
-const _: () = assert!(widest() <= size_of::<StoredState>());
-
-/// Bytes that the schemes of the registry keep of a page at most.
-const fn widest() -> usize {
-    let (mut most, mut i) = (0, 0);
-    while i < SCHEMES.len() {
-        if SCHEMES[i].page_bytes > most {
-            most = SCHEMES[i].page_bytes;
-        }
-        i += 1;
-    }
-    most
-}
-
 /// The state that a scheme keeps of a page.
-pub type StoredState = AnyState<WORDS>;
+pub type StoredState = AnyState<MOST_WORDS>;
 
 /// The bytes of a leaf.
 pub type Leaf = Arc<[u8]>;

@@ -5,11 +5,11 @@ use frostline_placement::{AnyScheme, Setup, victims};
 
 use crate::StoreError;
 use crate::layout::Layout;
-use crate::map_cache::{MapCache, WORDS};
+use crate::map_cache::MapCache;
 
 /// A volume of any scheme, of which only the name is known here: a call through a pointer is nothing
 /// beside the writing of a page.
-pub type Volume = Log<AnyScheme<WORDS>, MapCache>;
+pub type Volume = Log<AnyScheme, MapCache>;
 
 /// The volume of a store that holds nothing.
 pub fn build(layout: &Layout) -> Result<Volume, StoreError> {

@@ -2,7 +2,7 @@
 
 use frostline_lab::{Error, WorkloadError};
 
-use super::{db_failure, device_failure, store_failure};
+use super::{FULL, db_failure, device_failure, store_failure};
 use crate::backup::backup_failure;
 use crate::failure::Failure;
 
@@ -39,6 +39,7 @@ pub fn lab_failure(command: &str, error: Error) -> Failure {
         Error::SeveralRuns => usage("--record: one run is recorded, with one --scheme"),
         Error::Unrecorded { .. } => Failure::usage_line(why)
             .hint("frostline bench tpcc --record writes traces that have them"),
+        Error::NotBuiltIn { .. } => usage(&why).hint(FULL),
         Error::Metrics { address, source } => {
             Failure::job(command, &format!("--metrics {address}: {source}"))
         }

@@ -13,14 +13,22 @@ use frostline_trace::TraceError;
 
 use crate::failure::Failure;
 
+/// The hint where a part is missing from this build.
+pub const FULL: &str =
+    "cargo build --release --features full has it, as does the published command";
+
 impl From<TraceError> for Failure {
     fn from(error: TraceError) -> Self {
         let line = error.to_string();
+        let hint = match error {
+            TraceError::NotBuiltIn { .. } => Some(FULL.to_string()),
+            _ => error.hint(),
+        };
         let failure = match error {
             TraceError::Unwritable { .. } => Failure::job_line(line),
             _ => Failure::usage_line(line),
         };
-        match error.hint() {
+        match hint {
             Some(hint) => failure.hint(hint),
             None => failure,
         }

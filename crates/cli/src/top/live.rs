@@ -6,11 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use frostline_lab::{Event, Monitor};
+use frostline_top::{History, Screen, Wish, wish};
 use signal_hook::consts::SIGINT;
 use signal_hook::low_level;
 
-use super::history::History;
-use super::terminal::{Screen, Wish, wish};
+use super::has_pictures;
 use crate::failure::{Failure, say};
 use crate::interrupt::Interrupt;
 use crate::screen::{line, watched_at};
@@ -38,6 +38,7 @@ struct Drawn {
 impl<'a> Live<'a> {
     /// Takes the terminal of standard error.
     pub fn new(command: &'static str, interrupt: &'a Interrupt) -> Result<Self, Failure> {
+        has_pictures(command)?;
         if !stderr().is_terminal() {
             return Err(Failure::usage(command, "--live: standard error is no terminal")
                 .hint("--metrics 127.0.0.1:9464 shows the zones in a browser"));

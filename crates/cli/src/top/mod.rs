@@ -1,22 +1,16 @@
 //! `frostline top`: the zones of a store as a map that moves, and the figures of its work.
 
-mod figures;
-mod history;
 mod live;
-mod map;
-mod picture;
 mod source;
-mod terminal;
-#[cfg(test)]
-mod tests;
 
 use std::io::{IsTerminal, stdout};
 use std::time::{Duration, Instant};
 
-use self::history::History;
+use frostline_top::{DRAWS, History, Screen, Wish, text, wish};
+
 use self::source::ViewSource;
-use self::terminal::{Screen, Wish, wish};
 use crate::args::TopArgs;
+use crate::cause::FULL;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::json;
@@ -35,6 +29,7 @@ pub fn run(args: &TopArgs) -> Result<String, Failure> {
     if args.json {
         return json(COMMAND, &first);
     }
+    has_pictures(COMMAND)?;
     let mut history = History::default();
     history.push(first);
     if args.once || !stdout().is_terminal() {
@@ -43,10 +38,22 @@ pub fn run(args: &TopArgs) -> Result<String, Failure> {
         if let Some(Ok(view)) = source.next() {
             history.push(view);
         }
-        return Ok(picture::text(&history, &args.target, WIDTH));
+        return text(&history, &args.target, WIDTH).map_err(terminal_failure);
     }
     let watched = Interrupt::watch().and_then(|interrupt| show(args, &source, history, &interrupt));
-    watched.map(|()| String::new()).map_err(|e| Failure::job(COMMAND, &e.to_string()))
+    watched.map(|()| String::new()).map_err(terminal_failure)
+}
+
+fn terminal_failure(error: std::io::Error) -> Failure {
+    Failure::job(COMMAND, &error.to_string())
+}
+
+/// Fails in a build that draws nothing.
+fn has_pictures(command: &str) -> Result<(), Failure> {
+    match DRAWS {
+        true => Ok(()),
+        false => Err(Failure::usage(command, "this program was built without pictures").hint(FULL)),
+    }
 }
 
 fn interval(args: &TopArgs) -> Duration {

@@ -2,6 +2,10 @@
 
 mod columns;
 mod manifest;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "without_parquet.rs"]
 mod parquet;
 mod reading;
 mod record;
@@ -9,7 +13,7 @@ mod shard;
 
 pub use columns::csv;
 pub use manifest::{CellSource, Cells};
-pub use parquet::write_parquet;
+pub use parquet::{check_parquet, write_parquet};
 pub use reading::read_results;
 pub use record::{RunRecord, records};
 pub use shard::{ParseShardError, Shard};

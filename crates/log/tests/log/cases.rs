@@ -9,7 +9,9 @@ use frostline_log::{
 };
 use frostline_placement::registry::{Registry, SCHEMES};
 use frostline_placement::victims::{self, POLICIES};
-use frostline_placement::{Foresight, NEVER, Params, Recogniser, Scheme, Setup, VictimPolicy};
+use frostline_placement::{
+    AnyScheme, Foresight, NEVER, Params, Recogniser, Scheme, Setup, VictimPolicy,
+};
 use frostline_placement::{SchemeSpec, Visitor, build_inner};
 use proptest::prelude::*;
 
@@ -133,9 +135,6 @@ pub struct Case {
 /// Bytes in a unit.
 const UNIT: u32 = 3;
 
-/// A scheme of any type: a log of it is compiled once, and not for each scheme.
-pub type AnyScheme = frostline_placement::AnyScheme<8>;
-
 /// A check of a case.
 pub trait Check {
     /// Each call of `scheme` makes another scheme in its first state.
@@ -143,13 +142,13 @@ pub trait Check {
 }
 
 impl Case {
-    /// Checks the case without the type of its scheme, as stores know it.
+    /// Checks the case without the type of its scheme, as stores know it, and the simulator if it is of records.
     pub fn check(&self, check: impl Check) -> Result<(), TestCaseError> {
         let spec = SchemeSpec::parse(self.scheme).unwrap();
         check.check(self, &|| -> AnyScheme { spec.build_any(&self.setup()).unwrap() })
     }
 
-    /// Checks the case with the type of its scheme, as the simulator knows it.
+    /// Checks a case of whole pages with the type of its scheme, as the simulator knows it.
     pub fn check_typed(&self, check: impl Check) -> Result<(), TestCaseError> {
         let spec = SchemeSpec::parse(self.scheme).unwrap();
         spec.build(&self.setup(), Twice { case: self, check }).unwrap()
@@ -174,9 +173,14 @@ impl Case {
         of_version.map(|merge| units(merge.bytes)).collect()
     }
 
-    /// An empty volume; `None` for a scheme that places whole pages only.
-    pub fn volume<S: Scheme>(&self, scheme: S) -> Option<Volume<S>> {
-        match Volume::new(self.options, scheme, self.policy()) {
+    /// An empty volume of whole pages.
+    pub fn volume<S: Scheme>(&self, scheme: S) -> Volume<S> {
+        Volume::new(self.options, scheme, self.policy()).unwrap()
+    }
+
+    /// An empty volume of records; `None` for a scheme that places whole pages only.
+    pub fn volume_of_records<S: Scheme>(&self, scheme: S) -> Option<Volume<S>> {
+        match Volume::in_records(self.options, scheme, self.policy()) {
             Err(LogError::WholePages) => None,
             volume => Some(volume.unwrap()),
         }

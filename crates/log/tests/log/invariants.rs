@@ -16,7 +16,7 @@ impl Check for Invariants {
         let limit = scheme.classes();
         let options = Options { max_open: Some(limit), ..case.options };
         let limited = Case { options, ..case.clone() };
-        let Some(mut volume) = limited.volume(scheme) else { return Ok(()) };
+        let Some(mut volume) = limited.volume_of_records(scheme) else { return Ok(()) };
         let mut written = BTreeSet::new();
         for i in 0..case.trace.words.len() {
             let stalls = volume.counts().stalls;

@@ -9,10 +9,9 @@ use frostline_log::{
     Capacity, ChunkShape, Counts, LogError, MAX_LBA, Options, WORD_LAST, ZoneTable,
 };
 use frostline_placement::{
-    Choice, Pages, Relocation, Request, Scheme, UserWrite, Victim, VictimPolicy, ZoneEvent,
+    AnyScheme, Choice, Pages, Relocation, Request, Scheme, UserWrite, Victim, VictimPolicy,
+    ZoneEvent,
 };
-
-use crate::cases::AnyScheme;
 
 /// The word of a slot that was left unused; no page has this LBA.
 const UNUSED: u32 = MAX_LBA;
@@ -80,7 +79,7 @@ pub struct Model {
 
 impl Model {
     pub fn new(options: Options, scheme: impl Scheme, policy: Box<dyn VictimPolicy>) -> Self {
-        let scheme = AnyScheme::of(scheme).expect("a page state of eight words at most");
+        let scheme = AnyScheme::of(scheme).expect("a page state of so many words");
         let classes = scheme.classes();
         let zone_pages = options.zone_pages - scheme.meta_pages();
         let options = Options { zone_pages, ..options };

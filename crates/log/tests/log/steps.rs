@@ -15,7 +15,7 @@ use frostline_placement::{
 };
 use proptest::prelude::*;
 
-use crate::cases::{AnyScheme, Case, Check, cases};
+use crate::cases::{Case, Check, cases};
 use crate::stub::Stub;
 
 /// Places a user write, and puts its entry back into the map.
@@ -301,7 +301,7 @@ fn a_victim_cleaned_before_the_first_write_after_a_restart_is_judged_by_the_page
         ..Setup::new(16, 64)
     };
     let spec = SchemeSpec::parse("frozen:nosep").unwrap();
-    let scheme: AnyScheme = spec.build_any(&setup).unwrap();
+    let scheme = spec.build_any(&setup).unwrap();
     let policy = victims::build("greedy", 0).unwrap();
     let mut volume = Volume::new(options, scheme, policy).unwrap();
     let image = |zone, garbage| ZoneImage {

@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use bytemuck::Zeroable;
 use frostline_log::{Array, Counts, LogError, MAX_LBA, Map, MapEntry, WORD_LAST, Writes};
 use frostline_placement::{
-    Hotness, Pages, Relocation, Request, Scheme, UserWrite, Victim, ZoneEvent,
+    AnyScheme, Hotness, Pages, Relocation, Request, Scheme, UserWrite, Victim, ZoneEvent,
 };
 
 use super::policy::Policy;
@@ -45,15 +45,15 @@ struct OpenZone {
 }
 
 /// A volume as the authors' simulator has it.
-pub struct Fast22Log<'a, S: Scheme> {
-    scheme: S,
+pub struct Fast22Log<'a> {
+    scheme: AnyScheme,
     policy: Policy,
     options: Fast22Options,
     /// The trace's time of each write in microseconds; without times, the number of the write from
     /// 1 on.
     times: Option<&'a [u64]>,
     zones: Zones,
-    map: Array<MapEntry<S::Page>>,
+    map: Array<MapEntry<<AnyScheme as Scheme>::Page>>,
     /// The word that was written in each slot, by slot number: zone * pages in a zone + offset.
     words: Vec<u32>,
     open: Vec<Option<OpenZone>>,
@@ -73,7 +73,7 @@ pub struct Fast22Log<'a, S: Scheme> {
     most_zones: usize,
 }
 
-impl<'a, S: Scheme> Fast22Log<'a, S> {
+impl<'a> Fast22Log<'a> {
     /// An empty log.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl<'a, S: Scheme> Fast22Log<'a, S> {
     /// memory is short.
     pub fn new(
         options: Fast22Options,
-        scheme: S,
+        scheme: AnyScheme,
         policy: Policy,
         times: Option<&'a [u64]>,
     ) -> Result<Self, LogError> {
@@ -140,7 +140,7 @@ impl<'a, S: Scheme> Fast22Log<'a, S> {
         self.counts.runs += 1;
         let class = self.append(word, class)?;
         self.counts.classes[class].user_writes += 1;
-        if S::BATCHED
+        if self.scheme.is_batched()
             && let Some(hotness) = writes.hotness(i)
         {
             self.hotness.resize(self.options.space as usize, Hotness::default());
@@ -162,7 +162,7 @@ impl<'a, S: Scheme> Fast22Log<'a, S> {
             simulated.at(self.clock);
         }
         let valid = self.written - self.garbage;
-        if S::PER_REQUEST && writes.begins(i) {
+        if writes.begins(i) {
             let pages = (writes.request_end(i) - i) as u32;
             self.scheme.on_request(&Request { lba, pages, now: self.now, valid });
         }
@@ -194,7 +194,7 @@ impl<'a, S: Scheme> Fast22Log<'a, S> {
 
     /// Shows the scheme the page behind, and one page in turn, if the scheme sees others.
     fn show_others(&mut self, lba: u32) {
-        if !S::SEES_OTHERS || !self.scheme.sees_others() {
+        if !self.scheme.sees_others() {
             return;
         }
         let next = self.map.get(lba as usize + 1).filter(|entry| entry.slot != 0);
@@ -238,7 +238,7 @@ impl<'a, S: Scheme> Fast22Log<'a, S> {
         let words = self.valid_words(zone);
         let together = self.scheme.destination(victim);
         let mut classes = vec![together.map(|class| class as u8); words.len()];
-        if S::BATCHED && together.is_none() && !words.is_empty() {
+        if self.scheme.is_batched() && together.is_none() && !words.is_empty() {
             self.place_batch(&Victim { zone, class, now, valid: self.valid }, &words, &mut classes);
         }
         for (&word, given) in words.iter().zip(classes) {
@@ -365,7 +365,7 @@ impl<'a, S: Scheme> Fast22Log<'a, S> {
     }
 }
 
-impl<S: Scheme> Machine for Fast22Log<'_, S> {
+impl Machine for Fast22Log<'_> {
     fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError> {
         range.into_iter().try_for_each(|i| self.write_page(writes, i))
     }
@@ -389,7 +389,7 @@ impl<S: Scheme> Machine for Fast22Log<'_, S> {
 
     // It is no store: it has no chunks, and is never closed.
     fn sync(&mut self) {}
-    fn restart(&mut self, _: Box<dyn std::any::Any>) {}
+    fn restart(&mut self, _: AnyScheme) {}
 
     fn read(&mut self, lba: u32, pages: u32) {
         self.scheme.on_read(&Request { lba, pages, now: self.now, valid: self.valid });
@@ -409,7 +409,7 @@ impl<S: Scheme> Machine for Fast22Log<'_, S> {
 
     fn peak_bytes(&self) -> usize {
         let slots = (self.most_zones + 1) * self.options.zone_pages as usize;
-        self.map.len() * size_of::<MapEntry<S::Page>>()
+        self.map.len() * size_of::<MapEntry<<AnyScheme as Scheme>::Page>>()
             + slots.min(self.words.len()) * size_of::<u32>()
             + size_of_val(&self.hotness[..])
             + self.zones.table.bytes()

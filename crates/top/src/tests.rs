@@ -9,8 +9,8 @@ use ratatui::backend::TestBackend;
 use ratatui::layout::Rect;
 use ratatui::style::Color;
 
-use super::history::History;
-use super::{map, picture};
+use crate::history::History;
+use crate::{map, picture};
 
 fn class(class: u32, frozen: bool) -> ClassView {
     let pages = u64::from(class) * 90_000;

@@ -11,8 +11,8 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
-use super::history::History;
-use super::picture;
+use crate::picture;
+use crate::{History, Wish};
 
 /// The whole terminal. It is as it was when this is dropped.
 pub struct Screen<W: Write> {
@@ -21,6 +21,9 @@ pub struct Screen<W: Write> {
 
 impl Screen<Stdout> {
     /// Takes the terminal of standard output.
+    ///
+    /// # Errors
+    /// The terminal refuses.
     pub fn of_output() -> io::Result<Self> {
         Screen::begin(stdout())
     }
@@ -28,6 +31,9 @@ impl Screen<Stdout> {
 
 impl Screen<Stderr> {
     /// Takes the terminal of standard error.
+    ///
+    /// # Errors
+    /// The terminal refuses.
     pub fn of_errors() -> io::Result<Self> {
         Screen::begin(stderr())
     }
@@ -47,6 +53,9 @@ impl<W: Write> Screen<W> {
     }
 
     /// Draws a picture.
+    ///
+    /// # Errors
+    /// The terminal can't be written to.
     pub fn draw(&mut self, history: &History, title: &str, note: &str) -> io::Result<()> {
         let drawn = self.terminal.draw(|frame| {
             picture::draw(history, title, note, frame.area(), frame.buffer_mut());
@@ -64,16 +73,10 @@ impl<W: Write> Drop for Screen<W> {
     }
 }
 
-/// A wish of the user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// None, up to now.
-    GoOn,
-    /// To end: q, Esc or Ctrl-C.
-    End,
-}
-
 /// Waits for a key, for no longer than this.
+///
+/// # Errors
+/// The terminal can't be read.
 pub fn wish(patience: Duration) -> io::Result<Wish> {
     if !event::poll(patience)? {
         return Ok(Wish::GoOn);
@@ -86,4 +89,12 @@ pub fn wish(patience: Duration) -> io::Result<Wish> {
         _ => false,
     };
     Ok(if ends && key.kind == KeyEventKind::Press { Wish::End } else { Wish::GoOn })
+}
+
+/// The picture as text, of this width and as high as it takes.
+///
+/// # Errors
+/// None in a build that draws.
+pub fn text(history: &History, title: &str, width: u16) -> io::Result<String> {
+    Ok(picture::text(history, title, width))
 }

@@ -5,8 +5,8 @@ use ratatui::style::{Modifier, Style};
 use ratatui::symbols::bar::NINE_LEVELS;
 use ratatui::text::{Line, Span};
 
-use super::history::{History, Lately};
-use super::map;
+use crate::history::{History, Lately};
+use crate::map;
 
 /// Cells of a bar.
 const BAR: usize = 8;

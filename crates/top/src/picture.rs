@@ -7,9 +7,9 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders, Paragraph, Widget};
 
-use super::figures::{self, Section};
-use super::history::History;
-use super::map;
+use crate::figures::{self, Section};
+use crate::history::History;
+use crate::map;
 
 /// Columns of a group of figures.
 const GROUP: u16 = 38;
