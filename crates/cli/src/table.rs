@@ -1,9 +1,9 @@
 //! Tables for standard output: plain columns, numbers aligned right.
 
-use std::io::{IsTerminal, stdout};
+use std::io::stdout;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use ratatui::crossterm::terminal;
+use terminal_size::{Width, terminal_size_of};
 
 /// The width of a table of texts that does not go to a terminal.
 const WIDTH: u16 = 100;
@@ -13,8 +13,7 @@ const LEAST_WIDTH: u16 = 60;
 
 /// The columns that standard output has for a table of texts.
 pub fn width() -> u16 {
-    let of_terminal = stdout().is_terminal().then(terminal::size).and_then(Result::ok);
-    of_terminal.map_or(WIDTH, |(columns, _)| columns.max(LEAST_WIDTH))
+    terminal_size_of(stdout()).map_or(WIDTH, |(Width(columns), _)| columns.max(LEAST_WIDTH))
 }
 
 /// Lays out rows under their headings. The first `left` columns are text.
