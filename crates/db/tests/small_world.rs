@@ -266,7 +266,9 @@ fn explore_all(holes: bool, cuts: u32) {
                 let recoveries = Recoveries::new(holes);
                 let steps = if begin.1 { &STEPS_WHEN_FILLED[..] } else { &STEPS };
                 let mut explorer = Explorer { steps, recoveries, cuts, histories: 0, resets: 0 };
-                explorer.explore(&start(begin), &mut Vec::new(), most.unwrap_or(3));
+                // Where leaves are full there are many more states.
+                let most = most.unwrap_or(3usize).saturating_sub(usize::from(begin.1));
+                explorer.explore(&start(begin), &mut Vec::new(), most);
                 explorer
             })
         });
