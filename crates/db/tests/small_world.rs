@@ -263,10 +263,13 @@ fn explore_all(holes: bool, cuts: u32) {
     let explored = thread::scope(|scope| {
         let threads = STARTS.map(|begin| {
             scope.spawn(move || {
+                // Where leaves are full there are many more states, of which no recovery is cut.
+                let cuts = if begin.1 { 0 } else { cuts };
                 let recoveries = Recoveries::new(holes);
                 let steps = if begin.1 { &STEPS_WHEN_FILLED[..] } else { &STEPS };
                 let mut explorer = Explorer { steps, recoveries, cuts, histories: 0, resets: 0 };
-                explorer.explore(&start(begin), &mut Vec::new(), most.unwrap_or(3));
+                let most = most.unwrap_or(3usize).saturating_sub(usize::from(begin.1));
+                explorer.explore(&start(begin), &mut Vec::new(), most);
                 explorer
             })
         });
