@@ -107,6 +107,12 @@ class Conflict(Error):
 
 class Tree: ...
 
+class Retries:
+    """The tries of one transaction, and the pauses between them."""
+
+    def __init__(self) -> None: ...
+    def pause(self) -> None: ...
+
 class Db:
     @staticmethod
     def open(
@@ -114,6 +120,7 @@ class Db:
         *,
         memory: int | str,
         bound: int | str,
+        log_bytes: int | str | None = ...,
         scheme: str | None = ...,
         victim: str | None = ...,
         create: bool,

@@ -11,13 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from frostline import _native
-from frostline._native import Conflict
+from frostline._native import Conflict, Retries
 from frostline.simulation import Path
 
 T = TypeVar("T")
-
-#: Tries of a transaction that loses against others, before it is given up.
-_TRIES = 1000
 
 #: Records that are fetched at once.
 _FETCHED = 256
@@ -26,7 +23,8 @@ _FETCHED = 256
 class Store:
     """A crash-safe, log-structured store of pages of 4,096 bytes, by LBA.
 
-    It is shared by threads. A write is atomic; after :meth:`sync` it survives any crash.
+    It is shared by threads. A write is atomic; after :meth:`sync` it survives any crash. A process that is
+    forked while it is open can't use it: open it after the fork.
 
     >>> with Store.open("mem:", size="64MiB") as store:
     ...     store.write(7, bytes(4096))
@@ -88,7 +86,8 @@ class Store:
         self._native.checkpoint()
 
     def stats(self) -> dict[str, Any]:
-        """Counts since it was opened, as a run of the simulator has them, and what it holds."""
+        """Counts since it was opened, as a run of ``frostline bench store`` has them, and what it holds. The
+        WAF includes headers and checkpoints."""
         stats: dict[str, Any] = json.loads(self._native.stats())
         return stats
 
@@ -111,6 +110,8 @@ class Store:
 class Db:
     """An ordered, transactional key-value database.
 
+    It is shared by threads. A process that is forked while it is open can't use it: open it after the fork.
+
     >>> with Db.open() as db:
     ...     items = db.table("items")
     ...     with db.transaction() as tx:
@@ -130,6 +131,7 @@ class Db:
         *,
         memory: int | str = "64MiB",
         bound: int | str = "16GiB",
+        log_bytes: int | str | None = None,
         scheme: str | None = None,
         victim: str | None = None,
         create: bool = True,
@@ -138,16 +140,25 @@ class Db:
         without a directory, one in memory that ends with it.
 
         ``memory`` is for pages; ``bound`` is what a database that is made may take on its device,
-        and ``scheme`` and ``victim`` place and clean its pages.
+        and ``scheme`` and ``victim`` place and clean its pages. ``log_bytes`` of the bound are for its
+        log, a sixteenth and at most 1 GiB unless given: a transaction has to fit into a twentieth of
+        that if it adds records, into a quarter if it overwrites and deletes.
         """
         where = None if path is None else os.fspath(path)
         native = _native.Db.open(
-            where, memory=memory, bound=bound, scheme=scheme, victim=victim, create=create
+            where,
+            memory=memory,
+            bound=bound,
+            log_bytes=log_bytes,
+            scheme=scheme,
+            victim=victim,
+            create=create,
         )
         return cls(native)
 
     def table(self, name: str) -> _native.Tree:
-        """The table of this name, made if it is absent."""
+        """The table of this name, made if it is absent. Neither another database takes it, nor this one once
+        it was opened again."""
         return self._native.table(name)
 
     def tables(self) -> list[str]:
@@ -176,15 +187,14 @@ class Db:
 
     def update(self, body: Callable[[Update], T]) -> T:
         """Runs a function in a transaction, again if it conflicts with another, and returns what it
-        returned once its writes survive any crash."""
-        for _ in range(_TRIES - 1):
+        returned once its writes survive any crash. :class:`Conflict` after 1,000 tries."""
+        retries = Retries()
+        while True:
             try:
                 with self.transaction() as tx:
                     return body(tx)
             except Conflict:
-                continue
-        with self.transaction() as tx:
-            return body(tx)
+                retries.pause()
 
     def close(self) -> None:
         """Writes everything that changed, so that the next opening has nothing to recover."""

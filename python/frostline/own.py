@@ -7,8 +7,10 @@ as they are, some hundred times slower, with the same result.
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import inspect
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
@@ -108,7 +110,9 @@ class Scheme:
         for method, (event, has_page) in _METHODS.items():
             written = made.__dict__.get(method)
             if written is not None:
-                functions[method] = bind(written, [state, event, *([page] if has_page else [])])
+                types = [state, event, *([page] if has_page else [])]
+                _check_fields(f"{name}.{method}", written, types)
+                functions[method] = bind(written, types)
         missing = {"place_user", "place_relocation"} - functions.keys()
         if missing:
             raise TypeError(f"{name} has no {' and no '.join(sorted(missing))}")
@@ -137,7 +141,7 @@ class Scheme:
 
         return ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.POINTER(of) for of in types))(call)
 
-    def _compile(self, method: Callable[..., Any], types: list[type[ctypes.Structure]]) -> Any:
+    def _compile(self, method: Any, types: list[type[ctypes.Structure]]) -> Any:
         """The method as machine code."""
         compiler: Any = numba
         carray, int64, inner = compiler.carray, compiler.int64, compiler.njit(method)
@@ -156,7 +160,13 @@ class Scheme:
             except Exception:
                 return int64(_RAISED)
 
-        return compiler.cfunc(int64(*pointers))(place if len(types) == 3 else tell)
+        try:
+            return compiler.cfunc(int64(*pointers))(place if len(types) == 3 else tell)
+        except KeyError as error:
+            # Of a function that the method calls: Numba names no place.
+            known = "; ".join(_known(of) for of in types)
+            why = f"{self.name}: no argument of {method.__name__} has a field {error} (known: {known})"
+            raise AttributeError(why) from error
 
 
 def _address(function: Any) -> int:
@@ -215,6 +225,36 @@ def _structure(name: str, fields: Mapping[str, Any]) -> type[ctypes.Structure]:
     # An empty structure would have no address.
     listed = [(field, typed(of)) for field, of in fields.items()] or [("_", ctypes.c_int8)]
     return type(name, (ctypes.Structure,), {"_fields_": listed})
+
+
+def _known(of: type[ctypes.Structure]) -> str:
+    return " ".join(field for field, *_ in of._fields_ if field != "_") or "none"
+
+
+def _check_fields(where: str, method: Any, types: list[type[ctypes.Structure]]) -> None:
+    """Finds a field that a method uses and that was not declared: compiled it would not be found by its name, and
+    in Python a value that is put there would be lost."""
+    try:
+        code = method.__code__
+        [made] = ast.parse(textwrap.dedent(inspect.getsource(method))).body
+    except (AttributeError, OSError, SyntaxError, TypeError, ValueError):
+        # Without its text, as of a method that a program has made.
+        return
+    arguments = dict(zip(code.co_varnames[: code.co_argcount], types, strict=False))
+    for node in ast.walk(made):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            # Another value has the argument's name.
+            arguments.pop(node.id, None)
+    for node in ast.walk(made):
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            continue
+        of = arguments.get(node.value.id)
+        if of is not None and node.attr not in [field for field, *_ in of._fields_]:
+            line = code.co_firstlineno + node.lineno - 1
+            raise AttributeError(
+                f"{where}, line {line} of {code.co_filename}: {node.value.id} has no field "
+                f"{node.attr!r} (known: {_known(of)})"
+            )
 
 
 def _hyphenated(name: str) -> str:

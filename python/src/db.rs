@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use frostline::engine::{self, Direction};
-use frostline::{Db as Inner, Error as DbError, Options};
+use frostline::{Db as Inner, Error as DbError, Options, Retries as InnerRetries};
 use pyo3::create_exception;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -11,6 +11,7 @@ use self_cell::self_cell;
 
 use crate::error::{Error, Failure, Result};
 use crate::number::Bytes;
+use crate::process::OfProcess;
 
 create_exception!(
     frostline,
@@ -32,6 +33,23 @@ fn failed(error: engine::DbError) -> Failure {
     DbError::from(error).into()
 }
 
+/// The tries of one transaction, and the pauses between them.
+#[pyclass(module = "frostline")]
+pub struct Retries(InnerRetries);
+
+#[pymethods]
+impl Retries {
+    #[new]
+    fn new() -> Retries {
+        Retries(InnerRetries::new())
+    }
+
+    /// Pauses after a conflict; raises it if there were too many.
+    fn pause(&mut self, py: Python<'_>) -> Result<()> {
+        Ok(py.detach(|| self.0.pause())?)
+    }
+}
+
 /// A table of a database.
 #[pyclass(frozen, module = "frostline", name = "Tree")]
 pub struct Tree(engine::Table);
@@ -39,12 +57,15 @@ pub struct Tree(engine::Table);
 /// A database.
 #[pyclass(frozen, module = "frostline")]
 pub struct Db {
-    inner: RwLock<Option<Arc<Inner>>>,
+    inner: OfProcess<RwLock<Option<Arc<Inner>>>>,
 }
+
+/// What it is called where it is of another process.
+const DATABASE: &str = "the database";
 
 impl Db {
     fn inner(&self) -> Result<Arc<Inner>> {
-        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.inner.get()?.read().unwrap_or_else(PoisonError::into_inner);
         inner.clone().ok_or_else(|| Failure::new("the database is closed"))
     }
 }
@@ -54,18 +75,23 @@ impl Db {
     /// Opens the database in a directory, and makes it if it is absent; without a directory, one in
     /// memory.
     #[staticmethod]
-    #[pyo3(signature = (path=None, *, memory, bound, scheme=None, victim=None, create))]
+    #[pyo3(signature = (path=None, *, memory, bound, log_bytes=None, scheme=None, victim=None, create))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn open(
         py: Python<'_>,
         path: Option<String>,
         memory: Bytes,
         bound: Bytes,
+        log_bytes: Option<Bytes>,
         scheme: Option<String>,
         victim: Option<String>,
         create: bool,
     ) -> Result<Db> {
         let memory = usize::try_from(memory.get()?).unwrap_or(usize::MAX);
         let mut options = Options::new().memory(memory).bound(bound.get()?).create(create);
+        if let Some(bytes) = log_bytes {
+            options = options.log_bytes(bytes.get()?);
+        }
         if let Some(scheme) = scheme {
             options = options.scheme(scheme);
         }
@@ -76,7 +102,7 @@ impl Db {
             Some(path) => options.open(path),
             None => options.in_memory(),
         })?;
-        Ok(Db { inner: RwLock::new(Some(Arc::new(inner))) })
+        Ok(Db { inner: OfProcess::new(DATABASE, RwLock::new(Some(Arc::new(inner)))) })
     }
 
     /// The table of this name, made if it is absent.
@@ -98,14 +124,15 @@ impl Db {
                 true => db.engine().begin_read().map(Some),
                 false => db.engine().begin().map(Some),
             });
-            Ok(Transaction { cell: Mutex::new(Some(cell.map_err(failed)?)) })
+            let cell = Mutex::new(Some(cell.map_err(failed)?));
+            Ok(Transaction { cell: OfProcess::new(DATABASE, cell) })
         })
     }
 
     /// Writes everything that changed and ends the database; does nothing if it is closed.
     fn close(&self, py: Python<'_>) -> Result<()> {
         py.detach(|| {
-            let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+            let mut inner = self.inner.get()?.write().unwrap_or_else(PoisonError::into_inner);
             let Some(db) = inner.take() else { return Ok(()) };
             match Arc::try_unwrap(db) {
                 Ok(db) => Ok(db.close()?),
@@ -131,7 +158,7 @@ self_cell! {
 /// A transaction, which keeps its database open.
 #[pyclass(frozen, module = "frostline")]
 pub struct Transaction {
-    cell: Mutex<Option<Cell>>,
+    cell: OfProcess<Mutex<Option<Cell>>>,
 }
 
 /// A record.
@@ -147,7 +174,7 @@ impl Transaction {
         + Send,
     ) -> Result<T> {
         py.detach(|| {
-            let mut cell = self.cell.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut cell = self.cell.get()?.lock().unwrap_or_else(PoisonError::into_inner);
             let ended = || Failure::new("the transaction has ended");
             let cell = cell.as_mut().ok_or_else(ended)?;
             cell.with_dependent_mut(|_, held| {
@@ -211,7 +238,7 @@ impl Transaction {
     /// Commits: all writes survive any crash when this returns.
     fn commit(&self, py: Python<'_>) -> Result<()> {
         py.detach(|| {
-            let cell = self.cell.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let cell = self.cell.get()?.lock().unwrap_or_else(PoisonError::into_inner).take();
             let mut cell = cell.ok_or_else(|| Failure::new("the transaction has ended"))?;
             let commit =
                 |held: &mut Held<'_>| held.take().map_or(Ok(()), engine::Transaction::commit);
@@ -220,7 +247,10 @@ impl Transaction {
     }
 
     /// Ends the transaction without its writes; does nothing if it has ended.
-    fn rollback(&self, py: Python<'_>) {
-        py.detach(|| drop(self.cell.lock().unwrap_or_else(PoisonError::into_inner).take()));
+    fn rollback(&self, py: Python<'_>) -> Result<()> {
+        py.detach(|| {
+            drop(self.cell.get()?.lock().unwrap_or_else(PoisonError::into_inner).take());
+            Ok(())
+        })
     }
 }

@@ -7,6 +7,7 @@ mod generate;
 mod listing;
 mod number;
 mod own_scheme;
+mod process;
 mod simulate;
 mod store;
 mod trace;
@@ -21,7 +22,7 @@ mod _native {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
-    use crate::db::{Conflict, Db, Transaction, Tree};
+    use crate::db::{Conflict, Db, Retries, Transaction, Tree};
     #[pymodule_export]
     use crate::error::Error;
     #[pymodule_export]

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::error::{Failure, Result};
 use crate::number::Bytes;
+use crate::process::OfProcess;
 
 /// Bytes in a page of a store.
 const PAGE: usize = 4096;
@@ -39,7 +40,7 @@ pub fn uri(path: &str) -> String {
 /// Figures of a store.
 #[derive(Serialize)]
 struct Figures {
-    /// Counts of the volume since it was opened: as in the simulator.
+    /// Its work since it was opened, as benches report it.
     #[serde(flatten)]
     run: RunReport,
     pages: u64,
@@ -52,7 +53,7 @@ struct Figures {
 /// A page store.
 #[pyclass(frozen, module = "frostline")]
 pub struct Store {
-    inner: RwLock<Option<Inner>>,
+    inner: OfProcess<RwLock<Option<Inner>>>,
 }
 
 impl Store {
@@ -62,7 +63,7 @@ impl Store {
         body: impl FnOnce(&Inner) -> std::result::Result<T, StoreError> + Send,
     ) -> Result<T> {
         py.detach(|| {
-            let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+            let inner = self.inner.get()?.read().unwrap_or_else(PoisonError::into_inner);
             let store = inner.as_ref().ok_or_else(|| Failure::new("the store is closed"))?;
             Ok(body(store)?)
         })
@@ -102,7 +103,7 @@ impl Store {
             };
             Ok(Inner::open(device, Open::default())?)
         })?;
-        Ok(Store { inner: RwLock::new(Some(inner)) })
+        Ok(Store { inner: OfProcess::new("the store", RwLock::new(Some(inner))) })
     }
 
     /// Writes a page.
@@ -154,9 +155,11 @@ impl Store {
 
     /// Figures of the store, as JSON.
     fn stats(&self, py: Python<'_>) -> Result<String> {
-        let (stats, pages) = self.with(py, |store| Ok((store.stats()?, store.pages())))?;
+        let (run, stats, pages) = self.with(py, |store| {
+            Ok((frostline_lab::since_opening(store)?, store.stats()?, store.pages()))
+        })?;
         Ok(serde_json::to_string(&Figures {
-            run: RunReport::of(&stats.counts),
+            run,
             pages,
             valid_pages: stats.valid_pages,
             garbage_proportion: stats.garbage_proportion,
@@ -174,7 +177,7 @@ impl Store {
     /// Writes a checkpoint and ends the store; does nothing if it is closed.
     fn close(&self, py: Python<'_>) -> Result<()> {
         py.detach(|| {
-            let inner = self.inner.write().unwrap_or_else(PoisonError::into_inner).take();
+            let inner = self.inner.get()?.write().unwrap_or_else(PoisonError::into_inner).take();
             Ok(inner.map_or(Ok(()), Inner::close)?)
         })
     }

@@ -1,3 +1,5 @@
+import os
+import signal
 import threading
 
 import numpy as np
@@ -21,6 +23,10 @@ def test_pages_survive_closing_and_are_counted_as_in_the_simulator(tmp_path):
         assert stats["user_writes"] == 2001
         assert stats["valid_pages"] == 1999
         assert stats["pages"] == store.pages > 2000
+        assert (stats["scheme"], stats["victim"]) == ("dac:classes=3", "cost-benefit")
+        assert 0 < stats["zone_pages"] < 512 * 1024 // 4096, "some blocks of a zone are headers"
+        assert stats["trigger"] == {"gp": 0.15}
+        assert 1 < stats["waf"] < 1.1
         with pytest.raises(fl.Error, match="page"):
             store.write(1, b"short")
         with pytest.raises(fl.Error, match="pages of 4096 bytes"):
@@ -90,6 +96,141 @@ def test_of_two_that_write_a_key_the_second_conflicts_and_update_runs_it_again()
             thread.join()
         with db.read() as look:
             assert look.get(items, b"n") == b"202"
+
+
+def test_eight_threads_that_update_one_key_all_come_through():
+    failed = []
+    with fl.Db.open(bound="64MiB") as db:
+        items = db.table("items")
+
+        def add(tx):
+            tx.put(items, b"n", b"%d" % (int(tx.get(items, b"n") or 0) + 1))
+
+        def add_often():
+            try:
+                for _ in range(60):
+                    db.update(add)
+            except fl.Error as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=add_often) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failed
+        with db.read() as look:
+            assert look.get(items, b"n") == b"480"
+
+
+def test_a_table_of_another_database_is_refused(tmp_path):
+    path = tmp_path / "db"
+    with fl.Db.open(path, bound="64MiB") as db, fl.Db.open(bound="64MiB") as other:
+        mine, foreign = db.table("items"), other.table("items")
+        for call in (
+            lambda tx: tx.put(foreign, b"a", b"1"),
+            lambda tx: tx.delete(foreign, b"a"),
+            lambda tx: tx.get(foreign, b"a"),
+            lambda tx: list(tx.range(foreign)),
+            lambda tx: list(tx.prefix(foreign, b"a")),
+        ):
+            with pytest.raises(fl.Error, match="another database"):
+                db.update(call)
+    with fl.Db.open(path) as db, db.read() as look:
+        with pytest.raises(fl.Error, match="earlier opening"):
+            look.get(mine, b"a")
+        assert list(look.range(db.table("items"))) == []
+
+
+def test_a_large_value_and_many_puts_fit_into_the_log_that_a_database_has_by_default(tmp_path):
+    with fl.Db.open(tmp_path / "db") as db:
+        items = db.table("items")
+        large = os.urandom(4 << 20)
+        db.update(lambda tx: tx.put(items, b"large", large))
+        with db.transaction() as tx:
+            for n in range(100_000):
+                tx.put(items, b"%08d" % n, b"x" * 100)
+        with db.read() as look:
+            assert look.get(items, b"large") == large
+            assert sum(1 for _ in look.prefix(items, b"0")) == 100_000
+    with fl.Db.open(bound="256MiB", log_bytes="4MiB") as db, pytest.raises(fl.Error, match="log_bytes"):
+        db.update(lambda tx: tx.put(db.table("items"), b"large", large))
+
+
+def in_fork(call):
+    """What a call answers in a process that is forked here: the text of its error, or 'no error'."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        # One that waits for a thread that is not there would wait for ever.
+        signal.alarm(30)
+        try:
+            call()
+            answer = "no error"
+        except BaseException as error:
+            answer = f"{type(error).__name__}: {error}"
+        os.write(write, answer.encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as answers:
+        answer = answers.read()
+    assert os.waitpid(child, 0)[1] == 0, answer
+    return answer
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_what_was_opened_before_a_fork_says_so_at_every_call():
+    page = bytes(4096)
+    with fl.Store.open("mem:", size="64MiB") as store, fl.Db.open(bound="64MiB") as db:
+        items = db.table("items")
+        with db.transaction() as tx:
+            tx.put(items, b"a", b"1")
+            for call in (
+                lambda: tx.get(items, b"a"),
+                lambda: tx.put(items, b"a", b"2"),
+                lambda: tx.delete(items, b"a"),
+                lambda: list(tx.range(items)),
+                lambda: tx._native.commit(),
+                lambda: tx._native.rollback(),
+                lambda: db.table("items"),
+                lambda: db.tables(),
+                lambda: db.update(lambda tx: None),
+                lambda: db.read().__enter__(),
+                lambda: db.close(),
+            ):
+                assert "the database was opened by process" in in_fork(call)
+        for call in (
+            lambda: store.write(1, page),
+            lambda: store.write_many(np.zeros(1), np.zeros((1, 4096))),
+            lambda: store.read(1),
+            lambda: store.trim(1),
+            lambda: store.sync(),
+            lambda: store.checkpoint(),
+            lambda: store.stats(),
+            lambda: store.pages,
+            lambda: store.close(),
+        ):
+            assert "the store was opened by process" in in_fork(call)
+        # Neither harms the one that they are of.
+        with db.read() as look:
+            assert look.get(items, b"a") == b"1"
+        store.write(1, page)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_forgets_what_it_can_not_use_and_opens_and_replays_anew(lbas):
+    kept = [fl.Db.open(bound="64MiB"), fl.Store.open("mem:", size="64MiB")]
+    few = lbas[:30_000]
+    fl.simulate(few, "sepbit", gain=False)
+
+    def call():
+        kept.clear()
+        with fl.Db.open(bound="64MiB") as db:
+            db.update(lambda tx: tx.put(db.table("items"), b"a", b"1"))
+        fl.simulate(few, "sepbit", gain=False)
+
+    assert in_fork(call) == "no error"
+    kept[0].tables()
 
 
 def test_a_database_is_not_closed_under_a_transaction():

@@ -128,6 +128,74 @@ def test_a_class_that_there_is_not_and_an_exception_end_the_replay(lbas, compile
     assert compiled or isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_numba)])
+def test_a_field_that_was_not_declared_is_named_with_its_line_and_those_that_were(lbas, compiled):
+    def refused(method, why):
+        class Forgetful:
+            """Uses what it did not declare."""
+
+            classes = 2
+            page = {"written": "u4"}
+            state = {"calls": "i8"}
+            params = {"window": 64}
+            place_user = method
+
+            def place_relocation(self, move, page):
+                return 0
+
+        with pytest.raises(AttributeError, match=why) as raised:
+            fl.simulate(lbas[:1000], fl.scheme(name="forgetful", compiled=compiled)(Forgetful))
+        return str(raised.value)
+
+    def of_scheme(self, write, page):
+        self.calls += 1
+        return self.nothing
+
+    def of_write(own, written, of_page):
+        return written.time
+
+    def of_page(self, write, page):
+        page.writen = write.now
+        return 0
+
+    def of_other(self, write, page):
+        page = self
+        return page.calls * 0
+
+    line = of_scheme.__code__.co_firstlineno + 2
+    why = refused(of_scheme, r"forgetful.place_user, line \d+ of .*: self has no field 'nothing'")
+    assert f"line {line} of {__file__}" in why
+    assert why.endswith("(known: window calls)")
+    refused(of_write, r"written has no field 'time' \(known: lba now first class_ zone offset valid\)")
+    refused(of_page, r"page has no field 'writen' \(known: written\)")
+    named = type("Shadow", (), {"classes": 2, "state": {"calls": "i8"}, "place_user": of_other,
+                                "place_relocation": lambda self, move, page: 0})
+    fl.simulate(lbas[:1000], fl.scheme(name="shadow", compiled=compiled)(named), gain=False)
+
+
+@needs_numba
+def test_a_field_that_a_compiled_function_misses_is_named(lbas):
+    @fl.jit
+    def helper(state):
+        return state.nothing
+
+    @fl.scheme(name="helped", compiled=True)
+    class Helped:
+        """Asks a function."""
+
+        classes = 2
+        state = {"calls": "i8"}
+
+        def place_user(self, write, page):
+            return helper(self)
+
+        def place_relocation(self, move, page):
+            return 0
+
+    with pytest.raises(AttributeError, match=r"place_user has a field 'nothing' \(known: calls; lba now .*; none\)"):
+        fl.simulate(lbas[:1000], Helped)
+
+
 def test_a_scheme_that_is_not_whole_is_refused(lbas):
     def refused(error, why, **parts):
         made = type("Mine", (), {"classes": 2, **parts})

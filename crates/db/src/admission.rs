@@ -9,6 +9,10 @@
 //! bring the log down to a half while no other commit is under way, and a sixteenth is left for
 //! records that belong to no commit. A split logs one or two images of pages, so for new records the
 //! splits count most; overwritten records cause none.
+//!
+//! Recovery reads what is in use of the log, so a usual load uses a part of it alone
+//! ([`Options::recovery_bytes`](crate::Options::recovery_bytes)): commits wait at three quarters of that
+//! part. One that is larger waits until it is alone, and has all of the log.
 
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
@@ -36,6 +40,8 @@ const IN_VAIN: u64 = 2;
 pub struct Admission<'c> {
     core: &'c Core,
     bytes: u64,
+    /// It takes so much of the log that a checkpoint is due when it is done.
+    is_large: bool,
     _reservation: Option<Reservation<'c>>,
 }
 
@@ -49,9 +55,11 @@ impl Core {
     /// Lets a commit make its writes, once there is room for it.
     pub fn admit(&self, writes: &WriteSet) -> Result<Admission<'_>, DbError> {
         let wal = self.trees.wal();
-        let (bytes, most) = (logged_bytes(writes), wal.largest_record() - CREATE_BYTES);
+        let bytes = logged_bytes(writes) as u64;
+        let too_large = |logged, most| Err(DbError::TooLarge { bytes, logged, most });
+        let most = (wal.largest_record() - CREATE_BYTES) as u64;
         if bytes > most {
-            return Err(DbError::TooLarge { bytes, most });
+            return too_large(bytes, most);
         }
         let capacity = wal.capacity_bytes();
         let mut needs = Needs::at_most(&self.trees, writes);
@@ -60,11 +68,12 @@ impl Core {
         }
         let most = capacity / 16 * 7;
         if needs.log_bytes > most {
-            return Err(DbError::TooLarge { bytes: needs.log_bytes as usize, most: most as usize });
+            return too_large(needs.log_bytes, most);
         }
         let _reservation = self.reserve(&needs, writes)?;
-        self.wait_for_log(needs.log_bytes, capacity)?;
-        Ok(Admission { core: self, bytes: needs.log_bytes, _reservation })
+        let (bytes, usual) = (needs.log_bytes, self.usual_log(capacity));
+        self.wait_for_log(bytes, usual, capacity)?;
+        Ok(Admission { core: self, bytes, is_large: bytes > usual / 4, _reservation })
     }
 
     /// Reserves the pages of a commit.
@@ -90,17 +99,17 @@ impl Core {
     }
 
     /// Waits until the log has room for the bytes, and reserves them.
-    fn wait_for_log(&self, bytes: u64, capacity: u64) -> Result<(), DbError> {
+    fn wait_for_log(&self, bytes: u64, usual: u64, capacity: u64) -> Result<(), DbError> {
         let wal = self.trees.wal();
         let mut logging = self.logging();
         let mut waiting = Waiting { checkpoints: u64::MAX, used: u64::MAX };
         loop {
             let used = wal.used_bytes() + *logging;
-            if used > capacity / 2 {
+            if used > usual / 2 {
                 self.want_checkpoint();
             }
             let is_alone = *logging == 0;
-            let has_room = used + bytes <= capacity / 4 * 3 || is_alone && used <= capacity / 2;
+            let has_room = used + bytes <= usual / 4 * 3 || is_alone && used <= usual / 2;
             let is_in_vain = is_alone && self.is_in_vain(&mut waiting, used);
             if has_room || is_in_vain && used + bytes <= capacity {
                 *logging += bytes;
@@ -137,6 +146,10 @@ impl Core {
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
         *self.core.logging() -= self.bytes;
+        if self.is_large {
+            // Another commit, which would ask for it, may not come.
+            self.core.want_checkpoint();
+        }
         self.core.logged.notify_one();
     }
 }

@@ -1,6 +1,6 @@
 //! The tables of a database.
 
-use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
@@ -9,9 +9,15 @@ use crate::DbError;
 /// Tables that there can be.
 pub const MOST_TABLES: usize = 4096;
 
-/// A table that is open: a name for its tree.
+/// The handle of a table, for transactions of the database that gave it.
+///
+/// It is valid until that database is closed or dropped. Neither another database takes it, nor the same one
+/// once it was opened again, whose tables may be others by then: restored from a backup, or as they were
+/// before a crash. Both refuse it with [`DbError::ForeignTable`]; [`crate::Db::table`] gives a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Table {
+    /// The opening of a database that it is of.
+    opening: u64,
     /// The page number of the root.
     pub(crate) root: u32,
     /// Its place among the tables.
@@ -20,6 +26,8 @@ pub struct Table {
 
 /// All tables.
 pub struct Catalog {
+    /// No other opening of a database in this process has the same.
+    opening: u64,
     names: RwLock<Vec<(String, Table)>>,
     making: Mutex<()>,
     /// By number: whether a value of the table may be in pieces.
@@ -28,8 +36,13 @@ pub struct Catalog {
 
 impl Default for Catalog {
     fn default() -> Self {
-        let flags = || (0..MOST_TABLES).map(|_| AtomicBool::new(false)).collect();
-        Catalog { names: RwLock::default(), making: Mutex::default(), has_overflow: flags() }
+        static OPENINGS: AtomicU64 = AtomicU64::new(0);
+        Catalog {
+            opening: OPENINGS.fetch_add(1, Relaxed),
+            names: RwLock::default(),
+            making: Mutex::default(),
+            has_overflow: (0..MOST_TABLES).map(|_| AtomicBool::new(false)).collect(),
+        }
     }
 }
 
@@ -37,6 +50,17 @@ impl Default for Catalog {
 const ENTRY: usize = 9;
 
 impl Catalog {
+    /// The handle of a table with this root and number.
+    pub fn handle(&self, root: u32, number: u32) -> Table {
+        Table { opening: self.opening, root, number }
+    }
+
+    /// The root of a table's tree; an error if the handle is of another database, or opening.
+    #[inline]
+    pub fn tree(&self, table: Table) -> Result<u32, DbError> {
+        if table.opening == self.opening { Ok(table.root) } else { Err(DbError::ForeignTable) }
+    }
+
     /// A table's entry in the tree.
     pub fn entry(table: Table, has_overflow: bool) -> [u8; ENTRY] {
         let mut entry = [0; ENTRY];
@@ -53,7 +77,7 @@ impl Catalog {
         let number = |at: usize| {
             u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]])
         };
-        let table = Table { root: number(0), number: number(4) };
+        let table = self.handle(number(0), number(4));
         let flag = self.has_overflow.get(table.number as usize).ok_or_else(wrong)?;
         let name = String::from_utf8(name.to_vec()).map_err(|_| wrong())?;
         flag.store(entry[8] != 0, Release);

@@ -7,12 +7,13 @@ use std::time::Instant;
 use frostline_store::{Buffer, Durable, PageWrite};
 use parking_lot::{Condvar, Mutex};
 
-use crate::DbError;
 use crate::catalog::Catalog;
+use crate::layout::FEWEST_LOG_ZONES;
 use crate::mvcc::WriteSet;
 use crate::pool::CLEAN;
 use crate::record::STORE;
 use crate::tree::Trees;
+use crate::{DbError, Options};
 
 /// A database, shared by its transactions and its threads.
 pub struct Core {
@@ -20,6 +21,8 @@ pub struct Core {
     pub trees: Trees,
     /// The tables.
     pub catalog: Catalog,
+    /// See [`crate::Options::recovery_bytes`].
+    recovery_bytes: Option<u64>,
     /// The number of the next long value.
     pub next_overflow: AtomicU64,
     /// Unused write sets.
@@ -94,9 +97,10 @@ impl Buffer for Core {
 
 impl Core {
     /// The shared part of a database.
-    pub fn new(trees: Trees, background: bool) -> Self {
+    pub fn new(trees: Trees, options: &Options) -> Self {
         Core {
             trees,
+            recovery_bytes: options.recovery_bytes,
             catalog: Catalog::default(),
             next_overflow: AtomicU64::new(0),
             spare: Mutex::default(),
@@ -107,7 +111,7 @@ impl Core {
             checkpoints: AtomicU64::new(0),
             failure: OnceLock::new(),
             alarm: Alarm::default(),
-            background,
+            background: options.background,
             ghosts_left: AtomicU64::new(0),
             commits: AtomicU64::new(0),
             updated_bytes: AtomicU64::new(0),
@@ -176,6 +180,14 @@ impl Core {
         self.purge_ghosts(usize::MAX);
     }
 
+    /// Bytes of a log of this capacity that a load of small transactions uses: twice those that recovery
+    /// should read.
+    pub fn usual_log(&self, capacity: u64) -> u64 {
+        let Some(bytes) = self.recovery_bytes else { return capacity };
+        let fewest = u64::from(FEWEST_LOG_ZONES) * self.trees.wal().zone_bytes();
+        bytes.saturating_mul(2).max(fewest).min(capacity)
+    }
+
     /// Asks for a checkpoint.
     pub fn want_checkpoint(&self) {
         if !self.checkpoint_wanted.swap(true, AcqRel) {
@@ -189,14 +201,14 @@ impl Core {
     }
 
     /// Writes the pages that need the oldest part of the log, and releases that: a sixteenth more than brings it
-    /// down to a half, or a zone, as zones are released whole. The less it is, the longer do changes wait
-    /// in memory, where others join them.
+    /// down to a half of what is usual, or a zone, as zones are released whole. The less it is, the longer do
+    /// changes wait in memory, where others join them.
     pub fn checkpoint(&self) -> Result<(), DbError> {
         self.purge_all();
         let wal = self.trees.wal();
-        let (end, capacity) = (wal.end(), wal.capacity_bytes());
-        let more = wal.zone_bytes().max(capacity / 16);
-        let wanted = (wal.used_bytes() + more).saturating_sub(capacity / 2);
+        let (end, usual) = (wal.end(), self.usual_log(wal.capacity_bytes()));
+        let more = wal.zone_bytes().max(usual / 16);
+        let wanted = (wal.used_bytes() + more).saturating_sub(usual / 2);
         let oldest = self.needs_log_from();
         self.checkpoint_to(oldest.saturating_add(wanted).min(end))
     }

@@ -133,7 +133,7 @@ impl Db {
             versions: Versions::new(options.most_version_bytes()),
             visits: Visits::default(),
         };
-        let core = Arc::new(Core::new(trees, options.background));
+        let core = Arc::new(Core::new(trees, options));
         let recovered = recover(&core, options.progress.as_ref())?;
         let db = Db { core, threads: Mutex::default(), recovered };
         if options.rewriting {
@@ -169,7 +169,7 @@ impl Db {
             return Err(DbError::Options { what: "tables", why });
         }
         let reservation = core.trees.pages.reserve(1)?;
-        let table = Table { root: core.trees.take_page()?, number };
+        let table = core.catalog.handle(core.trees.take_page()?, number);
         drop(reservation);
         core.trees.pool.name_tree(table.root, number + 2);
         let made = transaction.create_tree(name, table).and_then(|()| transaction.commit_soon());
@@ -278,7 +278,8 @@ impl Db {
         Stats::of(&self.core)
     }
 
-    /// The store that the pages are on.
+    /// The store that the pages are on, for its counters, maintenance and views. What is written to it or
+    /// trimmed by other means than the database's is missing from its trees.
     pub fn store(&self) -> &Arc<Store> {
         self.core.trees.store()
     }

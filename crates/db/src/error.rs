@@ -44,19 +44,28 @@ pub enum DbError {
         longest: usize,
     },
     /// The transaction is too large for the log. Its writes alone may take a quarter of the log;
-    /// its writes with all the splits of pages that they may cause may take seven sixteenths.
+    /// its writes with all the splits of pages that they may cause may take seven sixteenths: see
+    /// [`crate::Create::log_bytes`].
     #[error(
-        "a transaction that may log {bytes} bytes is too large for the log, which takes {most}"
+        "a transaction of {bytes} bytes, which may log {logged} with the pages that it splits, is too large: \
+         the log takes {most}, and more if the database is made with more log_bytes"
     )]
     TooLarge {
-        /// Bytes that it may log.
-        bytes: usize,
+        /// Bytes of its keys and values, and what each write adds to them in the log.
+        bytes: u64,
+        /// Bytes that it may log, splits included.
+        logged: u64,
         /// Bytes that the log takes.
-        most: usize,
+        most: u64,
     },
     /// A read-only transaction was asked to write.
     #[error("the transaction is read-only")]
     ReadOnly,
+    /// The handle of a table is of another database, or of an earlier opening of this one.
+    #[error(
+        "the table's handle is of another database, or of an earlier opening of this one: ask this one for the table"
+    )]
+    ForeignTable,
     /// There is no such table.
     #[error("there is no table {name}")]
     NoTable {

@@ -18,7 +18,7 @@ const LOG_ACTIVE: u32 = 2;
 const MOST_INSTANCES: u32 = 256;
 
 /// The fewest zones of a log.
-const FEWEST_LOG_ZONES: u32 = 4;
+pub const FEWEST_LOG_ZONES: u32 = 4;
 
 /// The fewest pages of a database.
 const FEWEST_PAGES: u32 = 4 * FIRST_PAGES;

@@ -12,7 +12,9 @@ pub struct Create {
     /// Format of the page store; hotness records are always kept.
     pub store: Format,
     /// Bytes of the log of each instance; a sixteenth of the device, at most 1 GiB in all, unless
-    /// given.
+    /// given. A transaction takes a quarter of it, if it overwrites and deletes; new records, for which
+    /// pages are split, take a twelfth to a twentieth. They are room on the device, which on `file:` and
+    /// in a sparse file is used only as the log needs it.
     pub log_bytes: Option<u64>,
     /// Databases that share the store, each with its own log and pages.
     pub instances: u32,
@@ -79,6 +81,10 @@ pub struct Options {
     /// much memory. A sixteenth of it is written without delay. A value above the size of the log
     /// counts as that size.
     pub log_buffer_bytes: usize,
+    /// Bytes of the log that recovery should read after a crash at most: when more are in use a checkpoint
+    /// begins, and commits wait at one and a half times as many. A transaction that needs more log than
+    /// that waits until it is alone. Half of the log unless given; two zones of it count as the least.
+    pub recovery_bytes: Option<u64>,
     /// Bytes of memory for older versions of records, kept for transactions that began before they
     /// were overwritten; half of `buffer_bytes`, and 16 MiB at least, unless given. When more is
     /// needed the oldest transactions fail with [`crate::DbError::SnapshotTooOld`] as soon as they
@@ -102,6 +108,7 @@ impl Default for Options {
             schemes: Registry::published(),
             commit_delay: Duration::from_millis(5),
             log_buffer_bytes: 4 << 20,
+            recovery_bytes: None,
             version_bytes: None,
             progress: None,
         }

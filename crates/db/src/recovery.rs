@@ -167,12 +167,12 @@ fn read_catalog(core: &Core) -> Result<(), DbError> {
     pool.name_tree(CATALOG, 0);
     pool.name_tree(OVERFLOW_TREE, 1);
     let view = View::begin(&core.trees, None, false);
-    let mut tables = Scan::new(&view, CATALOG, None, Direction::Forward);
+    let mut tables = Scan::new(&view, Ok(CATALOG), None, Direction::Forward);
     while let Some((name, entry)) = tables.next()? {
         let table = core.catalog.add(name, entry)?;
         pool.name_tree(table.root, table.number + 2);
     }
-    let mut pieces = Scan::new(&view, OVERFLOW_TREE, None, Direction::Backward);
+    let mut pieces = Scan::new(&view, Ok(OVERFLOW_TREE), None, Direction::Backward);
     let next = pieces.next()?.map_or(0, |(key, _)| number_behind(key));
     // A number is never used twice, not even if its value is gone: its pieces could come back from
     // a store that has lost the newest version of a page. A value takes more bytes of the log than

@@ -15,6 +15,8 @@ use crate::view::View;
 pub struct Scan<'t, 'd> {
     view: &'t View<'d>,
     tree: u32,
+    /// It scans nothing, for this reason.
+    refused: Option<DbError>,
     direction: Direction,
     /// Its number among those of a serializable transaction.
     number: Option<usize>,
@@ -81,12 +83,14 @@ enum More {
 impl<'t, 'd> Scan<'t, 'd> {
     pub(crate) fn new(
         view: &'t View<'d>,
-        tree: u32,
+        tree: Result<u32, DbError>,
         bound: Option<&[u8]>,
         direction: Direction,
     ) -> Self {
         let writes = view.writes();
-        let own = if writes.is_empty() { Vec::new() } else { writes.sorted(tree) };
+        let (tree, refused) = tree.map_or_else(|error| (0, Some(error)), |tree| (tree, None));
+        let own =
+            if writes.is_empty() || refused.is_some() { Vec::new() } else { writes.sorted(tree) };
         let key = |&index: &u32| writes.key(writes.get(index as usize));
         let own_at = match (bound, direction) {
             (None, _) => 0..own.len(),
@@ -98,11 +102,13 @@ impl<'t, 'd> Scan<'t, 'd> {
             }
         };
         let forward = direction == Direction::Forward;
-        let number = view.reads.as_ref().map(|reads| reads.scan(tree, bound, forward));
+        let reads = view.reads.as_ref().filter(|_| refused.is_none());
+        let number = reads.map(|reads| reads.scan(tree, bound, forward));
         let infinite = bound.is_none() && direction == Direction::Backward;
         Scan {
             view,
             tree,
+            refused,
             direction,
             number,
             leaf: Leaf::take(),
@@ -256,6 +262,9 @@ impl<'t, 'd> Scan<'t, 'd> {
     }
 
     fn next_leaf(&mut self) -> Result<(), DbError> {
+        if let Some(refused) = &self.refused {
+            return Err(refused.clone());
+        }
         let trees = self.view.trees;
         let before = self.direction == Direction::Backward && self.more == More::Leaf;
         // A quarter of those that it has passed: so a short scan reads none in vain.

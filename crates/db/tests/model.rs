@@ -53,7 +53,7 @@ fn value(rng: &mut StdRng) -> Vec<u8> {
 /// Does the same to a transaction and to a map.
 fn step(rng: &mut StdRng, transaction: &mut Transaction<'_>, table: Table, map: &mut Map) {
     let key = key(rng);
-    match rng.random_range(0..10) {
+    match rng.random_range(0..11) {
         0..5 => {
             let value = value(rng);
             transaction.put(table, &key, &value).unwrap();
@@ -70,6 +70,14 @@ fn step(rng: &mut StdRng, transaction: &mut Transaction<'_>, table: Table, map: 
             if let Some(value) = map.get_mut(&key) {
                 value.iter_mut().skip(at).zip(bytes).for_each(|(byte, &new)| *byte = new);
             }
+        }
+        9 => {
+            // The key is too long, or the value longer than a record of the log. Nothing changes by it.
+            let (long, value) = match rng.random() {
+                true => (vec![1; 513], vec![1; rng.random_range(0..5000)]),
+                false => (key, vec![0; 2 << 20]),
+            };
+            assert!(transaction.put(table, &long, &value).is_err());
         }
         _ => assert_eq!(transaction.get(table, &key).unwrap().as_ref(), map.get(&key)),
     }

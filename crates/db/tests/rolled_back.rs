@@ -123,6 +123,7 @@ fn a_log_of_a_closed_database_that_lacks_a_commit_is_refused() {
     let is_metadata =
         |zone| zone < first && zone_bytes(&*device, zone).get(8..12) == Some(&superblock[..]);
     let db = Db::open(&mixed(&*device, &*earlier, is_metadata), &options()).unwrap();
+    let table = db.table("keys").unwrap();
     let value = db.begin_read().unwrap().get(table, &0u32.to_be_bytes()).unwrap();
     assert_eq!(value.as_deref(), Some(&[2; 300][..]));
     Db::open(&device, &options()).unwrap();

@@ -64,6 +64,7 @@ fn what_is_not_in_memory_is_looked_for_once_and_read_once() {
     put(&db, table, 500);
     db.close().unwrap();
     let db = open(&device, true);
+    let table = db.table("t").unwrap();
     let (accesses, read) = pages(&db, || get(&db, table, 500));
     assert_eq!(accesses, 2 * u64::from(WAYS));
     assert!((50..100).contains(&read), "{read}");

@@ -1,6 +1,7 @@
 //! The write-ahead log on devices that keep what they are given: what is appended is replayed, in
 //! any size and for ever in bounded space, and threads that wait share flushes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -195,6 +196,45 @@ fn a_log_is_written_for_ever_in_the_zones_it_has() {
     let wal = open(&device, &INLINE);
     assert!(wal.used_bytes() <= capacity / 2 + ZONE);
     assert_eq!(wal.capacity_bytes(), capacity);
+}
+
+#[test]
+fn a_log_takes_no_more_zones_than_it_needed_at_a_time_and_one() {
+    let device = formatted(32);
+    let mut taken = BTreeSet::new();
+    // The number of zones that were ever written.
+    let mut look = || {
+        let zones = device.report(0, 32).unwrap();
+        taken.extend((0..32).filter(|&zone| zones[zone as usize].write_pointer > 0));
+        taken.len()
+    };
+    let mut number = 0;
+    let mut fill = |wal: &Wal, bytes: u64| {
+        let from = wal.used_bytes();
+        while wal.used_bytes() < from + bytes {
+            number += 1;
+            wal.wait(append(wal, number, 3000)).unwrap();
+        }
+    };
+    for opening in 0..10 {
+        let wal = open(&device, &INLINE);
+        for _ in 0..20 {
+            fill(&wal, 2 * ZONE);
+            // Two, the rest of one before them, and that which the release is written to.
+            assert!(look() <= 4 + 1, "{opening}");
+            wal.release(wal.end()).unwrap();
+        }
+        if opening % 2 == 0 {
+            wal.close().unwrap();
+        }
+    }
+    // A larger need takes more of them, once.
+    let wal = open(&device, &INLINE);
+    for _ in 0..10 {
+        fill(&wal, 10 * ZONE);
+        assert!(look() <= 12 + 1);
+        wal.release(wal.end()).unwrap();
+    }
 }
 
 #[test]

@@ -2,16 +2,12 @@
 
 use std::ffi::OsStr;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use frostline_backup::{Backup, Follower, Source, Target};
 use frostline_db::{self as engine, DbError, Stats, Table};
 
-use crate::{Error, Result, Snapshot, Update};
-
-/// The number of conflicts after which an update is given up.
-const TRIES: u32 = 1000;
+use crate::{Error, Result, Retries, Snapshot, Update};
 
 /// An ordered, transactional key-value database, shared by threads.
 ///
@@ -30,7 +26,8 @@ impl Db {
         Db { inner, source, serializable }
     }
 
-    /// The table with this name; it is made if it does not exist.
+    /// The table with this name; it is made if it does not exist. The handle is for this database until it is
+    /// closed or dropped; another one, or this one opened again, refuses it.
     ///
     /// # Errors
     /// The name is too long, or there are 4,096 tables already; the database is full; an error of
@@ -69,7 +66,8 @@ impl Db {
         &self,
         mut body: impl FnMut(&mut Update<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        for tries in 0..TRIES {
+        let mut retries = Retries::new();
+        loop {
             let begun = match self.serializable {
                 true => self.inner.begin_serializable(),
                 false => self.inner.begin(),
@@ -78,11 +76,10 @@ impl Db {
             let value = body(&mut update)?;
             match update.commit() {
                 Ok(()) => return Ok(value),
-                Err(Error::Conflict) => give_way(tries),
+                Err(Error::Conflict) => retries.pause()?,
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(Error::Conflict.into())
     }
 
     /// A snapshot of everything that is committed now; later commits do not change it.
@@ -175,13 +172,5 @@ impl frostline_watch::Watched for Db {
 
     fn view(&self) -> std::result::Result<frostline_watch::StoreView, DbError> {
         Ok(self.inner.store().view()?)
-    }
-}
-
-/// Pauses, so that the other transaction can finish.
-fn give_way(tries: u32) {
-    match tries {
-        0..8 => thread::yield_now(),
-        _ => thread::sleep(Duration::from_micros(50)),
     }
 }

@@ -27,8 +27,8 @@ pub enum Error {
     /// longer kept: begin it again, and end it sooner.
     #[error("too old: {}", cause(.0))]
     TooOld(#[source] Arc<DbError>),
-    /// The call can never succeed: a key, a value or a transaction is too large, or options
-    /// contradict the device or each other. Change the call.
+    /// The call can never succeed: a key, a value or a transaction is too large, a table is of another
+    /// database, or options contradict the device or each other. Change the call.
     #[error("refused: {}", cause(.0))]
     Refused(#[source] Arc<DbError>),
     /// All pages are in use: delete records, or move them to a database with a larger bound.
@@ -95,6 +95,7 @@ fn kind_of(error: &DbError) -> fn(Arc<DbError>) -> Error {
         | E::TooLarge { .. }
         | E::ReadOnly
         | E::NoTable { .. }
+        | E::ForeignTable
         | E::TableExists { .. }
         | E::TooSmall { .. }
         | E::Options { .. } => Error::Refused,

@@ -68,6 +68,7 @@ mod error;
 mod open;
 mod options;
 mod range;
+mod retries;
 pub mod sim;
 mod transaction;
 
@@ -77,6 +78,7 @@ pub use frostline_backup::{Backup, BackupError, Followed, Follower, Target};
 pub use frostline_db::{Stats, Table};
 pub use options::Options;
 pub use range::Range;
+pub use retries::Retries;
 pub use transaction::{Snapshot, Update};
 
 pub use frostline_db as engine;

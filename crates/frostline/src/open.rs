@@ -20,8 +20,8 @@ const ZONES: u64 = 2048;
 /// The smallest and the largest zone, in bytes.
 const ZONE_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 30;
 
-/// The largest log, in bytes: recovery reads it.
-const LOG_BYTES: u64 = 64 << 20;
+/// Bytes of the log that recovery reads at most, unless a transaction had more.
+const RECOVERY_BYTES: u64 = 32 << 20;
 
 /// The most pages written between two checkpoints of the store: 1 GiB, so that opening after a
 /// crash reads some thousand headers.
@@ -87,6 +87,7 @@ impl Options {
             buffer_bytes: self.memory,
             accept_loss: self.accept_loss,
             schemes: self.schemes,
+            recovery_bytes: Some(RECOVERY_BYTES),
             ..engine::Options::default()
         };
         let inner = engine::Db::open(&device, &options)?;
@@ -123,7 +124,7 @@ impl Options {
         let checkpoint_writes = Some((bytes / 4096 / 4).clamp(1, CHECKPOINT_WRITES));
         engine::Create {
             store: Format { scheme, schemes, victim, checkpoint_writes, ..Format::default() },
-            log_bytes: Some((bytes / 16).min(LOG_BYTES)),
+            log_bytes: self.log_bytes,
             ..engine::Create::default()
         }
     }

@@ -16,6 +16,7 @@ use frostline_store::Format;
 pub struct Options {
     pub(crate) memory: usize,
     pub(crate) bound: u64,
+    pub(crate) log_bytes: Option<u64>,
     pub(crate) parity: Option<u32>,
     pub(crate) scheme: String,
     pub(crate) victim: String,
@@ -31,6 +32,7 @@ impl Default for Options {
         Options {
             memory: 64 << 20,
             bound: 16 << 30,
+            log_bytes: None,
             parity: None,
             scheme,
             victim,
@@ -58,6 +60,15 @@ impl Options {
     /// The default is 16 GiB. Files are sparse, so that they take only as much as they hold.
     pub fn bound(mut self, bytes: u64) -> Self {
         self.bound = bytes;
+        self
+    }
+
+    /// Sets the bytes of the bound that are for the log of a new database. A transaction has to fit into the log:
+    /// it may overwrite and delete a quarter of it, and add a twelfth, or a twentieth if records are long. The
+    /// default is a sixteenth of the bound, at most 1 GiB. The log takes only as much of the disk as the largest
+    /// transaction needed, and 64 MiB at most for small ones.
+    pub fn log_bytes(mut self, bytes: u64) -> Self {
+        self.log_bytes = Some(bytes);
         self
     }
 

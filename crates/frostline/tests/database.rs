@@ -209,6 +209,39 @@ fn keys_that_are_too_long_are_refused() {
     assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
 }
 
+#[test]
+fn a_large_value_and_many_records_are_transactions_that_the_defaults_take() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("my.frost");
+    let db = Db::open(&path).unwrap();
+    let items = db.table("items").unwrap();
+    let large: Vec<u8> = (0..4 << 20).map(|n: u32| n.wrapping_mul(2_654_435_761) as u8).collect();
+    db.update(|tx| tx.put(items, "large", &large)).unwrap();
+    let records = (0..100_000u32).map(u32::to_be_bytes);
+    db.update(|tx| records.clone().try_for_each(|key| tx.put(items, key, [7; 100]))).unwrap();
+    drop(db);
+    let db = Db::open(&path).unwrap();
+    let (items, look) = (db.table("items").unwrap(), db.read().unwrap());
+    assert_eq!(look.get(items, "large").unwrap().as_deref(), Some(&large[..]));
+    assert_eq!(look.all(items).count(), 100_001);
+}
+
+#[test]
+fn a_transaction_that_the_log_does_not_take_is_refused_until_there_is_a_larger_one() {
+    for (log_bytes, fits) in [(4 << 20, false), (128 << 20, true)] {
+        let db = Options::new().bound(512 << 20).log_bytes(log_bytes).in_memory().unwrap();
+        let items = db.table("items").unwrap();
+        let put = db.update(|tx| tx.put(items, "large", vec![7; 4 << 20]));
+        match put {
+            Ok(()) => assert!(fits),
+            Err(Error::Refused(why)) => {
+                assert!(!fits && why.to_string().contains("log_bytes"), "{why}");
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
 type Keys = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 fn bound() -> impl Strategy<Value = Bound<Vec<u8>>> {
@@ -295,5 +328,6 @@ fn a_database_with_missing_pages_is_not_opened_and_nothing_of_it_changes() {
     assert!(matches!(refused, Some(Error::Damaged(_))), "{refused:?} without {fullest:?}");
     std::fs::write(&fullest, whole).unwrap();
     let db = Db::open(&path).unwrap();
+    let items = db.table("items").unwrap();
     assert_eq!(db.read().unwrap().all(items).filter(|record| record.is_ok()).count(), 2000);
 }

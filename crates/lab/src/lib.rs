@@ -74,7 +74,7 @@ pub use matrix::{Matrix, MatrixCell, MatrixRow};
 pub use monitor::{Event, Monitor, Second, Transactions};
 pub use names::{cleaning_name, replacement_name};
 pub use page::page;
-pub use report::BenchReport;
+pub use report::{BenchReport, since_opening};
 pub use reproduce::{
     Cell, Input, InputWorkload, PAPERS, Paper, PaperReport, ReportTable, Reproduction, Session,
 };

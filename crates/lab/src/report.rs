@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use frostline_sim::RunReport;
-use frostline_store::{Stats, Store, StoreError, StoreInfo};
+use frostline_store::{Stats, Store, StoreError, StoreInfo, Written};
 use serde::Serialize;
 
 /// The report of a bench. `S` is the part of its setup that is specific to the bench, `R` is a run.
@@ -45,7 +45,28 @@ pub(crate) fn with_victims(store: &Store) -> Result<Stats, StoreError> {
 /// headers and checkpoints. A page counts as frozen if it was not written again until the later
 /// moment.
 pub(crate) fn of_store(info: &StoreInfo, before: &Stats, after: &Stats) -> RunReport {
-    let written = after.written.since(&before.written);
+    let counts = RunReport::in_units(&after.counts.since(&before.counts), unit_of(info));
+    named(info, counts, after.written.since(&before.written), after)
+}
+
+/// The report of a store's work since it was opened, as benches have it.
+///
+/// # Errors
+/// A thread of the store panicked.
+pub fn since_opening(store: &Store) -> Result<RunReport, StoreError> {
+    let stats = with_victims(store)?;
+    let info = store.info()?;
+    let counts = RunReport::in_units(&stats.counts, unit_of(&info));
+    Ok(named(&info, counts, stats.written.since(&stats.opened), &stats))
+}
+
+/// Bytes of a store's unit, if pages are not written whole.
+fn unit_of(info: &StoreInfo) -> Option<u32> {
+    info.unit.filter(|&unit| unit < 4096)
+}
+
+/// Counts of a store with what they are of.
+fn named(info: &StoreInfo, counts: RunReport, written: Written, after: &Stats) -> RunReport {
     RunReport {
         user_writes: written.user,
         relocations: written.relocations,
@@ -57,6 +78,6 @@ pub(crate) fn of_store(info: &StoreInfo, before: &Stats, after: &Stats) -> RunRe
         zone_pages: info.zone_pages,
         trigger: BTreeMap::from([("gp".into(), info.gp)]),
         far: after.copied.map(|copied| copied.far()),
-        ..RunReport::in_units(&after.counts.since(&before.counts), info.unit.filter(|&u| u < 4096))
+        ..counts
     }
 }

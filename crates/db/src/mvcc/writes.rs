@@ -78,7 +78,8 @@ pub fn hash_of(tree: u32, key: &[u8]) -> u64 {
         let product = u128::from(hash ^ word).wrapping_mul(MULTIPLIER);
         (product >> 64) as u64 ^ product as u64
     };
-    let mut hash = fold(u64::from(tree) | 1 << 40, key.len() as u64);
+    // Side by side: mixed with each other, they would be the same for many pairs.
+    let mut hash = fold(u64::from(tree) << 32 | u64::from(key.len() as u32), 1 << 63);
     let (words, rest) = key.as_chunks::<8>();
     for word in words {
         hash = fold(hash, u64::from_le_bytes(*word));
@@ -308,6 +309,14 @@ mod tests {
         let sorted = set.sorted(2);
         assert_eq!(sorted.len(), 100);
         assert!(sorted.is_sorted_by_key(|&n| set.key(set.get(n as usize)).to_vec()));
+    }
+
+    #[test]
+    fn keys_that_end_in_zeroes_have_hashes_of_their_own_in_each_tree() {
+        let keys = (1..40u32).flat_map(|tree| (0..40).map(move |len| (tree, len)));
+        let hashes: std::collections::HashSet<_> =
+            keys.map(|(tree, len)| hash_of(tree, &[0; 40][..len])).collect();
+        assert_eq!(hashes.len(), 39 * 40);
     }
 
     #[test]

@@ -12,7 +12,8 @@ use crate::tree::leaf_cache;
 /// Remains of records deleted by others that a commit removes beside those of its own.
 const SPARE_GHOSTS: usize = 8;
 
-/// A commit: a position of the log. It survives a crash once the log is durable up to there.
+/// A commit: a position of the log of the database that made it. It survives a crash once that log is
+/// durable up to there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Commit(pub u64);
 
@@ -35,6 +36,9 @@ impl<'d> Transaction<'d> {
     /// # Errors
     /// As for [`Transaction::commit`].
     pub fn commit_soon(mut self) -> Result<Commit, DbError> {
+        if let Some(failed) = self.failed.take() {
+            return Err(failed);
+        }
         let Some(writes) = self.view.writes.take().filter(|writes| !writes.is_empty()) else {
             return Ok(Commit(self.view.position()));
         };

@@ -39,6 +39,8 @@ pub struct Transaction<'d> {
     view: View<'d>,
     /// A tree that the commit makes.
     creates: Option<u32>,
+    /// A write was made in part, as there was no room for the rest: none may be committed.
+    failed: Option<DbError>,
 }
 
 /// What a transaction may do, and is promised.
@@ -57,7 +59,7 @@ impl<'d> Transaction<'d> {
         core.check()?;
         let writes = (isolation != Isolation::ReadOnly).then(|| core.write_set());
         let view = View::begin(&core.trees, writes, isolation == Isolation::Serializable);
-        Ok(Transaction { core, view, creates: None })
+        Ok(Transaction { core, view, creates: None, failed: None })
     }
 
     #[cfg(test)]
@@ -68,7 +70,7 @@ impl<'d> Transaction<'d> {
     /// The value of a key.
     ///
     /// # Errors
-    /// A damaged page; an error of the device; [`DbError::SnapshotTooOld`].
+    /// A damaged page; an error of the device; [`DbError::SnapshotTooOld`]; [`DbError::ForeignTable`].
     pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
         let mut value = Vec::new();
         Ok(self.get_into(table, key, &mut value)?.then_some(value))
@@ -80,10 +82,11 @@ impl<'d> Transaction<'d> {
     /// As for [`Transaction::get`].
     #[inline]
     pub fn get_into(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<bool, DbError> {
+        let tree = self.core.catalog.tree(table)?;
         if let Some(reads) = &self.view.reads {
-            reads.read(table.root, key);
+            reads.read(tree, key);
         }
-        match self.view.find(table.root, key, value)? {
+        match self.view.find(tree, key, value)? {
             Lookup::Nothing => Ok(false),
             Lookup::Value => Ok(true),
             Lookup::Overflow => self.view.join(value).map(|()| true),
@@ -96,28 +99,46 @@ impl<'d> Transaction<'d> {
         Arc::get_mut(writes).ok_or(DbError::Panicked)
     }
 
+    /// The tree of a table, if a record with this key may be written to it. This is asked before the
+    /// first of the writes that belong together: after an error there is none of them.
+    #[inline]
+    fn tree_for(&self, table: Table, key: &[u8]) -> Result<u32, DbError> {
+        let tree = self.core.catalog.tree(table)?;
+        if self.view.writes.is_none() {
+            return Err(DbError::ReadOnly);
+        }
+        check_key(key).map(|()| tree)
+    }
+
     fn set(&mut self, tree: u32, key: &[u8], kind: WriteKind, value: &[u8]) -> Result<(), DbError> {
-        if key.len() > LONGEST_KEY {
-            return Err(DbError::KeyTooLong { bytes: key.len(), longest: LONGEST_KEY });
+        let is_set = self.own()?.set(tree, key, kind, value);
+        self.check_room(is_set)
+    }
+
+    /// Fails for good if there was no room for a write: others that belong to it may have been made.
+    fn check_room(&mut self, is_set: bool) -> Result<(), DbError> {
+        if is_set {
+            return Ok(());
         }
-        match self.own()?.set(tree, key, kind, value) {
-            true => Ok(()),
-            false => Err(DbError::TooLarge { bytes: usize::MAX, most: u32::MAX as usize }),
-        }
+        let bytes = self.view.writes().bytes() as u64;
+        let too_large = DbError::TooLarge { bytes, logged: bytes, most: u32::MAX.into() };
+        Err(self.failed.insert(too_large).clone())
     }
 
     /// Sets the value of a key.
     ///
     /// # Errors
     /// A read-only transaction; a key or a value that is too long; a damaged page; an error of
-    /// the device.
+    /// the device; [`DbError::ForeignTable`]. The transaction is as it was before. One that has
+    /// written 4 GiB gets [`DbError::TooLarge`], and can't be committed.
     #[inline]
     pub fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), DbError> {
-        self.drop_overflow(table, key)?;
+        let tree = self.tree_for(table, key)?;
         if key.len() + value.len() > LONGEST_RECORD {
             return self.put_overflow(table, key, value);
         }
-        self.set(table.root, key, WriteKind::Put, value)
+        self.drop_overflow(table, key)?;
+        self.set(tree, key, WriteKind::Put, value)
     }
 
     /// Overwrites bytes of the value of a key from `at`: cheaper than to get and put it all.
@@ -132,14 +153,12 @@ impl<'d> Transaction<'d> {
         at: usize,
         bytes: &[u8],
     ) -> Result<(), DbError> {
+        let tree = self.tree_for(table, key)?;
         if at.saturating_add(bytes.len()) <= LONGEST_RECORD
             && !self.core.catalog.has_overflow(table)
         {
-            if key.len() > LONGEST_KEY {
-                return Err(DbError::KeyTooLong { bytes: key.len(), longest: LONGEST_KEY });
-            }
-            self.own()?.patch(table.root, key, at as u16, bytes);
-            return Ok(());
+            let is_set = self.own()?.patch(tree, key, at as u16, bytes);
+            return self.check_room(is_set);
         }
         let Some(mut value) = self.get(table, key)? else { return Ok(()) };
         for (byte, &new) in value.iter_mut().skip(at).zip(bytes) {
@@ -153,28 +172,39 @@ impl<'d> Transaction<'d> {
     /// # Errors
     /// As for [`Transaction::put`].
     pub fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), DbError> {
+        let tree = self.tree_for(table, key)?;
         self.drop_overflow(table, key)?;
-        self.set(table.root, key, WriteKind::Delete, &[])
+        self.set(tree, key, WriteKind::Delete, &[])
     }
 
-    /// The records from `bound` (itself included) in the direction's order.
+    /// The records from `bound` (itself included) in the direction's order. Of a table of another database
+    /// the scan gives [`DbError::ForeignTable`].
     pub fn scan(&self, table: Table, bound: &[u8], direction: Direction) -> Scan<'_, 'd> {
-        Scan::new(&self.view, table.root, Some(bound), direction)
+        Scan::new(&self.view, self.core.catalog.tree(table), Some(bound), direction)
     }
 
-    /// All records in the direction's order.
+    /// All records in the direction's order; as [`Transaction::scan`].
     pub fn scan_all(&self, table: Table, direction: Direction) -> Scan<'_, 'd> {
-        Scan::new(&self.view, table.root, None, direction)
+        Scan::new(&self.view, self.core.catalog.tree(table), None, direction)
     }
 
     /// The commit makes a tree, and names it.
     pub(crate) fn create_tree(&mut self, name: &str, table: Table) -> Result<(), DbError> {
+        check_key(name.as_bytes())?;
         self.creates = Some(table.root);
         self.set(CATALOG, name.as_bytes(), WriteKind::Put, &Catalog::entry(table, false))
     }
 
     /// Ends the transaction; nothing was written.
     pub fn rollback(self) {}
+}
+
+#[inline]
+fn check_key(key: &[u8]) -> Result<(), DbError> {
+    match key.len() <= LONGEST_KEY {
+        true => Ok(()),
+        false => Err(DbError::KeyTooLong { bytes: key.len(), longest: LONGEST_KEY }),
+    }
 }
 
 impl Drop for Transaction<'_> {

@@ -38,11 +38,13 @@ impl Transaction<'_> {
             return Err(DbError::ValueTooLong { bytes: value.len(), longest: LONGEST_VALUE });
         }
         // Before it is copied: the commit's record has all of it.
-        let most = self.core.trees.wal().largest_record();
-        if value.len() > most {
-            return Err(DbError::TooLarge { bytes: value.len(), most });
+        let (bytes, most) = (value.len() as u64, self.core.trees.wal().largest_record() as u64);
+        if bytes > most {
+            return Err(DbError::TooLarge { bytes, logged: bytes, most });
         }
+        // In this order: after an error in one of the first two nothing is written.
         self.announce_overflow(table)?;
+        self.drop_overflow(table, key)?;
         let id = self.core.next_overflow.fetch_add(1, Relaxed);
         for (n, piece) in value.chunks(PIECE).enumerate() {
             self.set(OVERFLOW_TREE, &piece_key(id, n), WriteKind::Put, piece)?;

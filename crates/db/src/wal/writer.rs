@@ -1,8 +1,9 @@
 //! The zones of a log, and how batches get into them.
 //!
 //! One zone is written at a time, up to its last block, so that no more than one is ever active;
-//! then the one that has been empty longest. Zones are reset once no record in them is needed and
-//! a batch that says so is durable.
+//! then the one that has been empty longest, of those that the log has used before: so it takes no more
+//! zones than it ever needed at a time, and one, however many it may have. Zones are reset once no
+//! record in them is needed and a batch that says so is durable.
 //!
 //! After an opening the log goes on at the write pointer of its last zone, behind the blocks that a
 //! crash tore there: those blocks can't be written again, and a fresh zone for each opening would
@@ -55,8 +56,11 @@ pub struct Writer {
     held: VecDeque<HeldZone>,
     /// Next block of the last of them.
     at: u64,
-    /// Empty zones and their blocks.
+    /// Empty zones and their blocks, in the order in which they are written. The first is named in the
+    /// batches before it, so none comes before it any more.
     empty: VecDeque<(u32, u64)>,
+    /// The last of them, which were not written since the opening.
+    unused: usize,
     staging: AlignedBuf,
     /// Zones that the log does without, as they could not be reset.
     pub zones_lost: u64,
@@ -107,6 +111,7 @@ impl Writer {
     /// The end of a new log, whose zones are empty.
     pub fn begin(device: Arc<dyn Device>, id: u64, zones: &[ZoneInfo]) -> Writer {
         let empty = (0..).zip(zones).filter(|(_, info)| info.state == ZoneState::Empty);
+        let empty: VecDeque<_> = empty.map(|(zone, info)| (zone, info.capacity / BLOCK)).collect();
         Writer {
             device,
             id,
@@ -118,7 +123,8 @@ impl Writer {
             next: 0,
             held: VecDeque::new(),
             at: 0,
-            empty: empty.map(|(zone, info)| (zone, info.capacity / BLOCK)).collect(),
+            unused: empty.len(),
+            empty,
             staging: AlignedBuf::zeroed((MOST_BLOCKS * BLOCK) as usize),
             zones_lost: 0,
         }
@@ -148,18 +154,19 @@ impl Writer {
         // The records that were found are trusted from now on, so they must be durable; so must the
         // batch that says which records are not needed, before those are overwritten.
         writer.device.flush()?;
-        writer.empty_the_others(zones, chain.last.zone)?;
+        writer.empty_the_others(zones, chain.last.next_zone)?;
         writer.settle_the_held(zones)?;
         // No reset is undone once there are batches of this epoch.
         writer.device.flush()?;
         Ok(writer)
     }
 
-    /// Resets the zones without a needed batch; those behind `last` are written first.
-    fn empty_the_others(&mut self, zones: &[ZoneInfo], last: u32) -> Result<(), WalError> {
-        let (before, behind): (Vec<_>, Vec<_>) =
-            (0..).zip(zones).partition(|&(zone, _)| zone <= last);
-        for (zone, info) in behind.into_iter().chain(before) {
+    /// Resets the zones without a needed batch. The one that the last batch named is written first, then
+    /// those of low numbers: zones that were never used are behind them, as they were for earlier openings.
+    fn empty_the_others(&mut self, zones: &[ZoneInfo], next: u32) -> Result<(), WalError> {
+        let (named, others): (Vec<_>, Vec<_>) =
+            (0..).zip(zones).partition(|&(zone, _)| zone == next);
+        for (zone, info) in named.into_iter().chain(others) {
             if self.held.iter().any(|held| held.zone == zone) {
                 continue;
             }
@@ -175,6 +182,7 @@ impl Writer {
                 }
             }
         }
+        self.unused = self.empty.len();
         Ok(())
     }
 
@@ -331,7 +339,10 @@ impl Writer {
 
     fn empty(&mut self, zone: u32, blocks: u64) -> Result<(), WalError> {
         match self.device.reset(zone) {
-            Ok(()) => self.empty.push_back((zone, blocks)),
+            Ok(()) => {
+                self.unused = self.unused.min(self.empty.len().saturating_sub(1));
+                self.empty.insert(self.empty.len() - self.unused, (zone, blocks));
+            }
             Err(DeviceError::Crashed) => return Err(DeviceError::Crashed.into()),
             // The log does without the zone, which holds nothing that is needed, while it can.
             Err(error) if self.zones() < 2 => return Err(error.into()),

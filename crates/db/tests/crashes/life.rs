@@ -83,6 +83,8 @@ impl<'t> Life<'t> {
             cleaning: Cleaning::Inline,
             compression: [Compression::Zstd, Compression::None, Compression::Lz4]
                 [seed as usize / 4 % 3],
+            // Half of the histories use a part of their log, but for large transactions.
+            recovery_bytes: (seed / 12 % 2 == 1).then_some(0),
             ..Options::default()
         };
         let device = Arc::new(Faulty::new(memory.clone(), seed).with_tail(tail));
