@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -25,12 +26,14 @@ impl Listener {
             Address::Tcp(address) => Listener::Tcp(TcpListener::bind(address)?),
             Address::Unix(path) => {
                 let bound = UnixListener::bind(path);
+                // Connections to a plain file are refused as well.
+                let is_socket = || path.symlink_metadata().is_ok_and(|m| m.file_type().is_socket());
                 let is_left = || {
                     let connected = UnixStream::connect(path);
                     connected.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
                 };
                 let bound = match bound {
-                    Err(e) if e.kind() == io::ErrorKind::AddrInUse && is_left() => {
+                    Err(e) if e.kind() == io::ErrorKind::AddrInUse && is_socket() && is_left() => {
                         std::fs::remove_file(path)?;
                         UnixListener::bind(path)
                     }

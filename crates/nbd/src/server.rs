@@ -103,7 +103,7 @@ impl Server {
                         let served = move || serve(number, &connection, time, open, disk, shown);
                         if let Err(error) = thread::Builder::new().spawn_scoped(scope, served) {
                             tracing::info!(%error, "a connection was not taken");
-                            lock(&open).remove(&number);
+                            lock(open).remove(&number);
                         }
                     }
                     Ok(None) => {}

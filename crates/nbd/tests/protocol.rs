@@ -220,6 +220,9 @@ fn the_socket_of_a_server_that_was_killed_is_replaced_and_that_of_another_is_not
         assert_serves(&socket);
     });
     assert!(!socket.exists());
+    std::fs::write(&socket, "mine").unwrap();
+    assert!(Server::bind(&Address::Unix(socket.clone())).is_err());
+    assert_eq!(std::fs::read_to_string(&socket).unwrap(), "mine", "no socket, and not removed");
 }
 
 proptest! {

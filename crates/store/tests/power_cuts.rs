@@ -14,6 +14,7 @@ mod power;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use frostline_store::{ChangedWords, Cleaning, Format, Open, PageRead, Store};
 use frostline_zone::{Device, OpenOptions, Shape, can_create, create, open};
@@ -107,6 +108,8 @@ fn read_on(store: &Store, seed: u64) {
                 version(lba, page);
             }
         }
+        // The writer has the processor for most of the time.
+        thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -76,7 +76,24 @@ pub(crate) fn is_free(directory: &Path) -> io::Result<bool> {
     let names: BTreeSet<OsString> = names.collect::<io::Result<_>>()?;
     let is_ours = |name: &OsString| name == UNFINISHED || name == ZONES;
     let is_unfinished = names.contains(&OsString::from(UNFINISHED)) && names.iter().all(is_ours);
-    Ok(names.is_empty() || is_unfinished)
+    Ok(names.is_empty() || is_unfinished && is_proven(directory)?)
+}
+
+/// True if what looks like the remains of a device in the making is that, so that it may be removed: the
+/// geometry begins as one does, and there are no zones but empty files.
+fn is_proven(directory: &Path) -> io::Result<bool> {
+    let zones = match fs::read_dir(directory.join(ZONES)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        zones => Some(zones?),
+    };
+    for zone in zones.into_iter().flatten() {
+        // Of links, too, what is there is told, and not where they lead.
+        let metadata = zone?.metadata()?;
+        if !metadata.is_file() || metadata.len() > 0 {
+            return Ok(false);
+        }
+    }
+    geometry_file::is_begun(&directory.join(UNFINISHED))
 }
 
 fn start(

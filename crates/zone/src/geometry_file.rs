@@ -33,6 +33,17 @@ pub(crate) fn read(path: &Path) -> Result<Geometry, DeviceError> {
     parse(&text).map_err(|why| DeviceError::NotADevice { path: path.to_owned(), why })
 }
 
+/// True if a plain file has a beginning of a geometry, or a geometry. A power cut may leave none of it, or
+/// zeroes.
+pub(crate) fn is_begun(path: &Path) -> io::Result<bool> {
+    if metadata(path).is_err() {
+        return Ok(false);
+    }
+    let text = text(plain(false).open(path)?)?;
+    let text = text.trim_end_matches('\0');
+    Ok(text.starts_with(FIRST_LINE) || FIRST_LINE.starts_with(text))
+}
+
 fn text(file: File) -> io::Result<String> {
     let mut text = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut text)?;

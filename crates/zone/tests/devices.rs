@@ -532,7 +532,22 @@ fn a_directory_with_anything_of_others_in_it_is_not_taken_for_an_unfinished_devi
     std::fs::create_dir(file("seq")).unwrap();
     std::fs::write(file("seq/0"), "data").unwrap();
     assert!(!can_create(&uri));
+    for geometry in ["", "frostline zo", "frostline zones 1\nzones 16\n", "\0\0\0"] {
+        std::fs::write(file("geometry.new"), geometry).unwrap();
+        assert!(!can_create(&uri), "zones of a device in the making are empty");
+        assert!(matches!(create(&uri, &shape(), &CACHED), Err(DeviceError::Exists { .. })));
+        assert_eq!(std::fs::read_to_string(file("seq/0")).unwrap(), "data");
+        std::fs::write(file("seq/0"), "").unwrap();
+        assert!(can_create(&uri), "{geometry:?}");
+        std::fs::write(file("seq/0"), "data").unwrap();
+    }
+    std::fs::write(file("seq/0"), "").unwrap();
+    std::fs::write(file("geometry.new"), "my geometry").unwrap();
+    assert!(!can_create(&uri));
     std::fs::write(file("geometry.new"), "").unwrap();
+    std::os::unix::fs::symlink("/nowhere", file("seq/1")).unwrap();
+    assert!(!can_create(&uri));
+    std::fs::remove_file(file("seq/1")).unwrap();
     assert!(can_create(&uri));
     assert!(matches!(open(&uri, &CACHED), Err(DeviceError::NotADevice { .. })));
     std::fs::write(file("letter"), "").unwrap();
