@@ -1,15 +1,13 @@
 //! Making and opening a database.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use frostline_backup::{Source, Target};
 use frostline_db as engine;
-use frostline_store::Format;
-use frostline_zone::{self as zone, Device, DeviceError, OpenOptions, Shape};
+use frostline_store::{Cleaning, Format};
+use frostline_zone::{self as zone, Device, DeviceError, OpenOptions, Overlay, Shape};
 use tempfile::TempDir;
 
 use crate::{Db, Options, Result};
@@ -24,6 +22,9 @@ const ZONE_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 30;
 /// The largest log, in bytes: recovery reads it.
 const LOG_BYTES: u64 = 64 << 20;
 
+/// The most bytes that recovery may write to memory when a database is opened for reading only.
+const MOST_REPAIRS: u64 = 8 << 30;
+
 /// The most pages written between two checkpoints of the store: 1 GiB, so that opening after a
 /// crash reads some thousand headers.
 const CHECKPOINT_WRITES: u64 = 1 << 18;
@@ -36,22 +37,6 @@ impl Db {
     /// Those of [`Options::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Db> {
         Options::new().open(path)
-    }
-
-    /// Makes the database at `path` from a [backup](Db::back_up). It appears there once it is whole.
-    ///
-    /// # Errors
-    /// There is no backup, or it is damaged; there is something at `path`; an error of the file
-    /// system.
-    pub fn restore(backup: impl AsRef<OsStr>, path: impl AsRef<Path>) -> Result<()> {
-        let (backup, path) = (Target::new(backup)?, path.as_ref());
-        let failed = |source| DeviceError::Open { path: path.to_owned(), source };
-        let shape = frostline_backup::shape(&backup)?;
-        let beside = beside(path).map_err(failed)?;
-        let device = zone::create(&uri(beside.path()), &shape, &OpenOptions::default())?;
-        frostline_backup::restore(&backup, &*device)?;
-        drop(device);
-        Ok(move_to(beside, path).map_err(failed)?)
     }
 }
 
@@ -66,10 +51,11 @@ impl Options {
     /// database open; damage; an error of the file system.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Db> {
         let path = path.as_ref();
-        if self.create && is_absent(path) {
+        if self.create && !self.read_only && is_absent(path) {
             self.make(path)?;
         }
-        self.open_device(zone::open(&uri(path), &OpenOptions::default())?)
+        let open = OpenOptions { read_only: self.read_only, ..OpenOptions::default() };
+        self.open_device(zone::open(&uri(path), &open)?)
     }
 
     /// Opens the database on a device, and makes it if the device is empty.
@@ -77,19 +63,36 @@ impl Options {
     /// # Errors
     /// Those of [`Options::open`].
     pub fn open_device(&self, device: Arc<dyn Device>) -> Result<Db> {
-        if self.create && is_empty(&*device)? {
+        if self.create && !self.read_only && is_empty(&*device)? {
             engine::Db::create(&device, &self.format(&*device))?;
         }
-        let source = Source::new(device);
+        #[cfg(feature = "backup")]
+        let source = frostline_backup::Source::new(device);
+        #[cfg(feature = "backup")]
         let device: Arc<dyn Device> = source.clone();
+        // Recovery writes as far as it must, and nothing else does.
+        let device = match self.read_only {
+            true => Overlay::over(device, MOST_REPAIRS)?,
+            false => device,
+        };
         let options = engine::Options {
             buffer_bytes: self.memory,
+            compression: self.compression,
             accept_loss: self.accept_loss,
             schemes: self.schemes,
+            background: !self.read_only,
+            cleaning: if self.read_only { Cleaning::Inline } else { Cleaning::Background },
             ..engine::Options::default()
         };
         let inner = engine::Db::open(&device, &options)?;
-        Ok(Db::of(inner, source, self.serializable))
+        Ok(Db {
+            inner,
+            #[cfg(feature = "backup")]
+            source,
+            serializable: self.serializable,
+            read_only: self.read_only,
+            tries: self.tries,
+        })
     }
 
     /// Makes a database in memory, which is gone when it is dropped.
@@ -124,9 +127,10 @@ impl Options {
         let geometry = device.geometry();
         let bytes = u64::from(geometry.zones) * geometry.zone_capacity;
         let (scheme, victim, schemes) = (self.scheme.clone(), self.victim.clone(), self.schemes);
+        let gp = self.gp;
         let checkpoint_writes = Some((bytes / 4096 / 4).clamp(1, CHECKPOINT_WRITES));
         engine::Create {
-            store: Format { scheme, schemes, victim, checkpoint_writes, ..Format::default() },
+            store: Format { scheme, schemes, victim, gp, checkpoint_writes, ..Format::default() },
             log_bytes: Some((bytes / 16).min(LOG_BYTES)),
             ..engine::Create::default()
         }
@@ -134,21 +138,21 @@ impl Options {
 }
 
 /// A directory in the same one as `path`, which is made if it is absent.
-fn beside(path: &Path) -> io::Result<TempDir> {
+pub(crate) fn beside(path: &Path) -> io::Result<TempDir> {
     let parent = parent_of(path);
     fs::create_dir_all(&parent)?;
     tempfile::Builder::new().prefix(".frostline-").tempdir_in(&parent)
 }
 
 /// Moves a directory that is whole to the place where it is to be.
-fn move_to(beside: TempDir, path: &Path) -> io::Result<()> {
+pub(crate) fn move_to(beside: TempDir, path: &Path) -> io::Result<()> {
     fs::rename(beside.path(), path)?;
     // The directory was renamed, so there is nothing to remove.
     drop(beside.keep());
     File::open(parent_of(path))?.sync_all()
 }
 
-fn uri(path: &Path) -> String {
+pub(crate) fn uri(path: &Path) -> String {
     format!("file:{}", path.display())
 }
 
