@@ -334,6 +334,11 @@ impl<'d> Update<'d> {
         done
     }
 
+    /// The transaction without the conveniences of this crate.
+    pub fn engine(&mut self) -> &mut Transaction<'d> {
+        &mut self.snapshot.inner
+    }
+
     /// Makes what was written visible to transactions that begin from now on, and durable.
     ///
     /// # Errors
