@@ -130,10 +130,7 @@ impl<'t, 'd> Scan<'t, 'd> {
     #[expect(clippy::should_implement_trait, reason = "what it gives is borrowed from it")]
     #[expect(clippy::type_complexity, reason = "a name would hide that it is a key and a value")]
     pub fn next(&mut self) -> Result<Option<(&[u8], &[u8])>, DbError> {
-        let found = self.advance()?;
-        if let (Some(reads), Some(number)) = (&self.view.reads, self.number) {
-            reads.reach(number, found.is_some().then_some(&self.key));
-        }
+        let found = self.step()?;
         found.map(|found| self.give(found)).transpose()
     }
 
@@ -142,16 +139,21 @@ impl<'t, 'd> Scan<'t, 'd> {
     /// # Errors
     /// As for [`Transaction::get`](crate::Transaction::get).
     pub fn next_key(&mut self) -> Result<Option<(&[u8], usize)>, DbError> {
-        let found = self.advance()?;
-        if let (Some(reads), Some(number)) = (&self.view.reads, self.number) {
-            reads.reach(number, found.is_some().then_some(&self.key));
-        }
-        let bytes = match found {
+        let bytes = match self.step()? {
             None => return Ok(None),
             Some(Lookup::Overflow) => parse_overflow(&self.value)?.1,
             Some(_) => self.value.len(),
         };
         Ok(Some((&self.key, bytes)))
+    }
+
+    /// Puts the next record into `key` and `value`, and notes that it was read.
+    fn step(&mut self) -> Result<Option<Lookup>, DbError> {
+        let found = self.advance()?;
+        if let (Some(reads), Some(number)) = (&self.view.reads, self.number) {
+            reads.reach(number, found.is_some().then_some(&self.key));
+        }
+        Ok(found)
     }
 
     /// Puts the next record into `key` and `value`.
