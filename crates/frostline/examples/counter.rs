@@ -36,14 +36,21 @@ fn main() -> Result<()> {
     let directory = std::env::args().nth(1);
     let db = Options::new().bound(1 << 30).open(directory.as_deref().unwrap_or("counter.frost"))?;
     let counters: Counters = db.typed("counters")?;
+    let work = || -> Result<u64> {
+        let mut tries = 0;
+        for _ in 0..20 {
+            tries += add_by_hand(&db, counters, 1)?;
+        }
+        Ok(tries)
+    };
     let tries = thread::scope(|scope| {
-        let work = || (0..20).try_fold(0, |tries, _| Ok(tries + add_by_hand(&db, counters, 1)?));
         let by_hand = [(); 2].map(|()| scope.spawn(work));
-        (0..20).try_for_each(|_| add(&db, counters, 1).map(drop))?;
-        by_hand.into_iter().try_fold(0, |all, thread| match thread.join() {
-            Ok(tries) => Ok::<_, Error>(all + tries?),
-            Err(_) => Ok(all),
-        })
+        for _ in 0..20 {
+            add(&db, counters, 1)?;
+        }
+        // A thread that panicked has told so already.
+        let tries = by_hand.into_iter().map(|thread| thread.join().unwrap_or(Ok(0)));
+        tries.sum::<Result<u64>>()
     })?;
     println!("40 additions took {tries} tries");
     println!("{:?} visits", counters.get(&db.read()?, &"visits")?);

@@ -80,8 +80,8 @@ as_keys_have_them! {
 /// let db = Options::new().bound(64 << 20).in_memory()?;
 /// let orders: Typed<u64, Json<Order>> = db.typed("orders")?;
 /// let bolts = Json(Order { item: "bolts".to_string(), number: 120 });
-/// db.update(|tx| orders.put(tx, &1, &bolts))?;
-/// assert_eq!(orders.get(&db.read()?, &1)?.map(|order| order.0.number), Some(120));
+/// db.update(|tx| orders.put(tx, &1u64, &bolts))?;
+/// assert_eq!(orders.get(&db.read()?, &1u64)?.map(|order| order.0.number), Some(120));
 /// # Ok::<(), frostline::Error>(())
 /// ```
 #[cfg(feature = "json")]

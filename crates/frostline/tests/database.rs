@@ -388,19 +388,19 @@ fn what_is_not_of_the_types_of_a_table_is_an_error() {
     let db = Options::new().bound(256 << 20).in_memory().unwrap();
     let numbers: frostline::Typed<u32, u64> = db.typed("numbers").unwrap();
     db.update(|tx| {
-        numbers.put(tx, &7, &49)?;
+        numbers.put(tx, &7u32, &49)?;
         tx.put(numbers.table(), [0, 0, 0, 9], "too long for a number")?;
         tx.put(numbers.table(), [1], [0; 8])
     })
     .unwrap();
     let look = db.read().unwrap();
-    assert_eq!(numbers.get(&look, &7).unwrap(), Some(49));
-    assert_eq!(numbers.get(&look, &8).unwrap(), None);
+    assert_eq!(numbers.get(&look, &7u32).unwrap(), Some(49));
+    assert_eq!(numbers.get(&look, &8u32).unwrap(), None);
     let of = |found: Result<_, Error>| match found {
         Err(Error::NotOfType { part, .. }) => part,
         found => panic!("{found:?}"),
     };
-    assert_eq!(of(numbers.get(&look, &9).map(|value| (9, value.unwrap()))), "value");
+    assert_eq!(of(numbers.get(&look, &9u32).map(|value| (9, value.unwrap()))), "value");
     assert_eq!(of(numbers.last(&look).map(Option::unwrap)), "key");
     let good = numbers.all(&look).filter_map(Result::ok).collect::<Vec<_>>();
     assert_eq!(good, [(7, 49)], "the others are there all the same");
