@@ -41,7 +41,7 @@ pub struct Retries(InnerRetries);
 impl Retries {
     #[new]
     fn new() -> Retries {
-        Retries(InnerRetries::new())
+        Retries(InnerRetries::default())
     }
 
     /// Pauses after a conflict; raises it if there were too many.

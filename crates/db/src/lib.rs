@@ -91,4 +91,4 @@ pub use overflow::LONGEST_VALUE;
 pub use recovery::Recovered;
 pub use scan::Scan;
 pub use stats::Stats;
-pub use transaction::{Commit, Transaction};
+pub use transaction::{Commit, Savepoint, Transaction};

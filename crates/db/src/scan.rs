@@ -7,6 +7,7 @@ use crate::DbError;
 use crate::direction::Direction;
 use crate::mvcc::{Lookup, WriteKind};
 use crate::node::{Node, PageBytes};
+use crate::overflow::parse_overflow;
 use crate::pool::TOGETHER;
 use crate::view::View;
 
@@ -135,11 +136,30 @@ impl<'t, 'd> Scan<'t, 'd> {
     #[expect(clippy::should_implement_trait, reason = "what it gives is borrowed from it")]
     #[expect(clippy::type_complexity, reason = "a name would hide that it is a key and a value")]
     pub fn next(&mut self) -> Result<Option<(&[u8], &[u8])>, DbError> {
+        let found = self.step()?;
+        found.map(|found| self.give(found)).transpose()
+    }
+
+    /// The next key and the bytes of its value, which is not read if it is in pieces; none after the last.
+    ///
+    /// # Errors
+    /// As for [`Transaction::get`](crate::Transaction::get).
+    pub fn next_key(&mut self) -> Result<Option<(&[u8], usize)>, DbError> {
+        let bytes = match self.step()? {
+            None => return Ok(None),
+            Some(Lookup::Overflow) => parse_overflow(&self.value)?.1,
+            Some(_) => self.value.len(),
+        };
+        Ok(Some((&self.key, bytes)))
+    }
+
+    /// Puts the next record into `key` and `value`, and notes that it was read.
+    fn step(&mut self) -> Result<Option<Lookup>, DbError> {
         let found = self.advance()?;
         if let (Some(reads), Some(number)) = (&self.view.reads, self.number) {
             reads.reach(number, found.is_some().then_some(&self.key));
         }
-        found.map(|found| self.give(found)).transpose()
+        Ok(found)
     }
 
     /// Puts the next record into `key` and `value`.

@@ -2,14 +2,14 @@
 //!
 //! `cargo run --release -p frostline --example schemes traces/mariadb-tpcc.u32.zst`
 
-use frostline::sim::{Settings, Trace, replay};
+use frostline::sim::{Settings, Trace, sweep};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("usage: schemes TRACE")?;
     let trace = Trace::open(path)?;
-    for scheme in ["nosep", "sepbit", "dac", "frostline"] {
-        let outcome = replay(&trace, scheme, "cost-benefit", &Settings::default())?;
-        println!("{scheme:10} WAF {:.3}", outcome.counts.waf());
+    let schemes = ["nosep", "sepbit", "dac", "frostline"];
+    for run in sweep(&trace, &schemes, &["cost-benefit"], &Settings::default())? {
+        println!("{:10} {:13} WAF {:.3}", run.scheme, run.victim, run.outcome.counts.waf());
     }
     Ok(())
 }

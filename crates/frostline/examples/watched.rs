@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 tx.put(latest, key::encode(&sensor), [number as u8; 100])?;
                 tx.put(log, key::encode(&(number % 200_000)), [number as u8; 40])?;
             }
-            Ok::<(), frostline::Error>(())
+            Ok(())
         })?;
     }
     println!("{number} readings");

@@ -1,12 +1,11 @@
 //! The database.
 
-use std::ffi::OsStr;
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
-use std::time::Duration;
 
-use frostline_backup::{Backup, Follower, Source, Target};
-use frostline_db::{self as engine, DbError, Stats, Table};
+use frostline_db::{self as engine, Commit, DbError, Stats, Table};
 
+use crate::range::Keys;
 use crate::{Error, Result, Retries, Snapshot, Update};
 
 /// An ordered, transactional key-value database, shared by threads.
@@ -15,27 +14,27 @@ use crate::{Error, Result, Retries, Snapshot, Update};
 /// committed data are there when it is opened again, after a short recovery. After [`Db::close`]
 /// there is nothing to recover.
 pub struct Db {
-    inner: engine::Db,
-    source: Arc<Source>,
+    pub(crate) inner: engine::Db,
+    #[cfg(feature = "backup")]
+    pub(crate) source: Arc<frostline_backup::Source>,
     /// Updates are serializable.
-    serializable: bool,
+    pub(crate) serializable: bool,
+    pub(crate) read_only: bool,
+    /// Conflicts after which an update is given up.
+    pub(crate) tries: u32,
 }
 
 impl Db {
-    pub(crate) fn of(inner: engine::Db, source: Arc<Source>, serializable: bool) -> Db {
-        Db { inner, source, serializable }
-    }
-
     /// The table with this name; it is made if it does not exist. The handle is for this database until it is
     /// closed or dropped; another one, or this one opened again, refuses it.
     ///
     /// # Errors
-    /// The name is too long, or there are 4,096 tables already; the database is full; an error of
-    /// the device.
+    /// The name is too long, or there are 4,096 tables already; the database is full, or is open
+    /// for reading only and has no such table; an error of the device.
     pub fn table(&self, name: &str) -> Result<Table> {
         loop {
             match self.inner.table(name) {
-                Err(DbError::NoTable { .. }) => {}
+                Err(DbError::NoTable { .. }) if !self.read_only => {}
                 found => return Ok(found?),
             }
             match self.inner.create_table(name) {
@@ -59,27 +58,164 @@ impl Db {
     /// [`Options::serializable`](crate::Options::serializable) it also runs again if another wrote
     /// what this one read.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = frostline::Options::new().bound(64 << 20).in_memory()?;
+    /// let squares = db.table("squares")?;
+    /// db.update(|tx| {
+    ///     for n in 0..9u8 {
+    ///         tx.put(squares, [n], [n * n])?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
-    /// The error of `body`; [`Error::Conflict`] after 1,000 tries; [`Error::TooOld`]; the database
-    /// is full or the transaction too large; an error of the device.
-    pub fn update<T, E: From<Error>>(
+    /// The error of `body`; [`Error::Conflict`] after as many [tries](crate::Options::tries) as it
+    /// has; [`Error::TooOld`]; the database is full or the transaction too large; [`Error::ReadOnly`]; an
+    /// error of the device.
+    pub fn update<T>(&self, body: impl FnMut(&mut Update<'_>) -> Result<T>) -> Result<T> {
+        self.try_update(body)
+    }
+
+    /// As [`Db::update`], for a `body` that has errors of its own.
+    ///
+    /// ```
+    /// # let db = frostline::Options::new().bound(64 << 20).in_memory()?;
+    /// let prices = db.table("prices")?;
+    /// let wrong = db.try_update(|tx| {
+    ///     tx.put(prices, "bolt", 7u32.to_be_bytes())?;
+    ///     Err::<(), Box<dyn std::error::Error>>("the shop is closed".into())
+    /// });
+    /// assert!(wrong.is_err() && db.read()?.get(prices, "bolt")?.is_none());
+    /// # Ok::<(), frostline::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Db::update`].
+    pub fn try_update<T, E: From<Error>>(
+        &self,
+        body: impl FnMut(&mut Update<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (value, commit) = self.commit(body)?;
+        self.wait(commit)?;
+        Ok(value)
+    }
+
+    /// As [`Db::update`], but durable a little later, on its own after some milliseconds. [`Db::wait`] waits
+    /// for that: one wait for many updates takes few writes to the log. A crash before it loses the update,
+    /// and all later ones, but never a part of one.
+    ///
+    /// ```
+    /// # let db = frostline::Options::new().bound(64 << 20).in_memory()?;
+    /// let log = db.table("log")?;
+    /// let mut last = None;
+    /// for n in 0..100u32 {
+    ///     let ((), commit) = db.update_soon(|tx| tx.put(log, n.to_be_bytes(), "line"))?;
+    ///     last = Some(commit);
+    /// }
+    /// last.map_or(Ok(()), |commit| db.wait(commit))?; // all hundred are durable
+    /// # Ok::<(), frostline::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Db::update`].
+    pub fn update_soon<T>(
+        &self,
+        body: impl FnMut(&mut Update<'_>) -> Result<T>,
+    ) -> Result<(T, Commit)> {
+        self.commit(body)
+    }
+
+    /// Runs `body` until its transaction is committed.
+    fn commit<T, E: From<Error>>(
         &self,
         mut body: impl FnMut(&mut Update<'_>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let mut retries = Retries::new();
+    ) -> Result<(T, Commit), E> {
+        let mut retries = Retries::new(self.tries);
         loop {
-            let begun = match self.serializable {
-                true => self.inner.begin_serializable(),
-                false => self.inner.begin(),
-            };
-            let mut update = Update::new(begun.map_err(Error::from)?);
+            let mut update = self.begin()?;
             let value = body(&mut update)?;
-            match update.commit() {
-                Ok(()) => return Ok(value),
+            match update.commit_soon() {
+                Ok(commit) => return Ok((value, commit)),
                 Err(Error::Conflict) => retries.pause()?,
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Waits until a commit survives any crash, and with it all that were before it.
+    ///
+    /// # Errors
+    /// An error of the device: whether it is durable is known when the database is opened again.
+    pub fn wait(&self, commit: Commit) -> Result<()> {
+        Ok(self.inner.wait(commit)?)
+    }
+
+    /// Waits until everything that is committed now survives any crash.
+    ///
+    /// # Errors
+    /// Those of [`Db::wait`].
+    pub fn sync(&self) -> Result<()> {
+        let seen = self.inner.begin_read()?;
+        Ok(self.inner.wait(seen.commit_soon()?)?)
+    }
+
+    /// Begins a transaction that the caller commits. Unlike [`Db::update`] nothing runs it again:
+    /// [`Update::commit`] fails with [`Error::Conflict`] if another wrote the same key first.
+    ///
+    /// ```
+    /// # let db = frostline::Options::new().bound(64 << 20).in_memory()?;
+    /// let items = db.table("items")?;
+    /// let mut tx = db.begin()?;
+    /// tx.put(items, "a", "hello")?;
+    /// tx.commit()?;
+    /// # Ok::<(), frostline::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`]; an earlier error, after which the database can no longer be trusted.
+    pub fn begin(&self) -> Result<Update<'_>> {
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        Ok(Update::new(match self.serializable {
+            true => self.inner.begin_serializable()?,
+            false => self.inner.begin()?,
+        }))
+    }
+
+    /// Deletes the records whose keys lie in a range, in transactions of 1,000 records or less: so the range may be
+    /// as large as it likes. Returns how many. Others see it shrink from its beginning, and records that they
+    /// put meanwhile may stay. After a crash some may be deleted. [`Update::delete_range`] is atomic.
+    ///
+    /// # Errors
+    /// Those of [`Db::update`].
+    pub fn delete_range<K: AsRef<[u8]>>(
+        &self,
+        table: Table,
+        keys: impl RangeBounds<K>,
+    ) -> Result<u64> {
+        let (mut keys, mut deleted) = (Keys::of(&keys), 0);
+        loop {
+            let ((some, last), commit) = self.update_soon(|tx| tx.delete_some(table, &keys))?;
+            deleted += some;
+            let Some(last) = last else {
+                self.wait(commit)?;
+                return Ok(deleted);
+            };
+            keys.low = Bound::Excluded(last);
+        }
+    }
+
+    /// Deletes all records of a table, as [`Db::delete_range`] does, and returns how many. The table stays.
+    ///
+    /// # Errors
+    /// Those of [`Db::update`].
+    pub fn clear(&self, table: Table) -> Result<u64> {
+        self.delete_range::<&[u8]>(table, ..)
     }
 
     /// A snapshot of everything that is committed now; later commits do not change it.
@@ -98,52 +234,6 @@ impl Db {
         Ok(self.inner.stats()?)
     }
 
-    /// Copies the database, as it is now, to a directory, or with the feature `s3` to a bucket
-    /// (`s3://BUCKET/PREFIX`: see [`Target::new`]), while it is in use. All that is committed is in
-    /// it. A later backup to the same target copies only what was written since, and replaces this
-    /// one when it is whole. [`Db::restore`] makes a database of it.
-    ///
-    /// ```
-    /// # let directory = tempfile::tempdir()?;
-    /// # std::env::set_current_dir(&directory)?;
-    /// let db = frostline::Options::new().bound(256 << 20).open("my.frost")?;
-    /// db.back_up("my.backup")?;
-    /// frostline::Db::restore("my.backup", "yours.frost")?;
-    /// # assert!(frostline::Db::open("yours.frost").is_ok());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The target can't be used or written to, or a part of the database can't be read: then the
-    /// backup before is as it was.
-    pub fn back_up(&self, target: impl AsRef<OsStr>) -> Result<Backup> {
-        Ok(self.source.back_up(&Target::new(target)?)?)
-    }
-
-    /// Backs up the database again and again, by a thread of its own, until the [`Follower`] is
-    /// dropped. What is committed is in the backup after `within`, as a rule: what is lost with the
-    /// machine is younger.
-    ///
-    /// ```
-    /// # let directory = tempfile::tempdir()?;
-    /// # std::env::set_current_dir(&directory)?;
-    /// # use std::time::Duration;
-    /// let db = frostline::Options::new().bound(256 << 20).open("my.frost")?;
-    /// let follower = db.follow("my.backup", Duration::from_secs(1))?;
-    /// let items = db.table("items")?;
-    /// db.update(|tx| tx.put(items, "a", "hello"))?;
-    /// db.close()?;
-    /// let followed = follower.finish()?; // with a last backup
-    /// assert!(followed.backups > 0 && followed.failures == 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The target can't be used; a thread can't be started.
-    pub fn follow(&self, target: impl AsRef<OsStr>, within: Duration) -> Result<Follower> {
-        Ok(self.source.follow(Target::new(target)?, within)?)
-    }
-
     /// The database without the conveniences of this crate.
     pub fn engine(&self) -> &engine::Db {
         &self.inner
@@ -154,6 +244,9 @@ impl Db {
     /// # Errors
     /// An error of the device; committed data are safe.
     pub fn close(self) -> Result<()> {
+        if self.read_only {
+            return Ok(());
+        }
         let store = Arc::clone(self.inner.store());
         self.inner.close()?;
         match Arc::try_unwrap(store) {

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
+#[cfg(feature = "backup")]
 use frostline_backup::BackupError;
 use frostline_db::DbError;
 use frostline_db::wal::WalError;
@@ -27,6 +28,18 @@ pub enum Error {
     /// longer kept: begin it again, and end it sooner.
     #[error("too old: {}", cause(.0))]
     TooOld(#[source] Arc<DbError>),
+    /// The database is open [for reading only](crate::Options::read_only).
+    #[error("the database is open for reading only")]
+    ReadOnly,
+    /// A key or a value is not of the type that a [typed table](crate::Typed) has, as the table holds
+    /// something else, or a value has no bytes.
+    #[error("a {part} can't be read or written as {of}")]
+    NotOfType {
+        /// `key` or `value`.
+        part: &'static str,
+        /// The name of the type.
+        of: &'static str,
+    },
     /// The call can never succeed: a key, a value or a transaction is too large, a table is of another
     /// database, or options contradict the device or each other. Change the call.
     #[error("refused: {}", cause(.0))]
@@ -37,7 +50,8 @@ pub enum Error {
     /// Another process, or this one, already has the database open: close it there.
     #[error("in use: {}", cause(.0))]
     InUse(#[source] Arc<DbError>),
-    /// There is no database, or one of a newer version.
+    /// There is no database, or one of a newer version, or one that needs a feature of this crate that the
+    /// program is built without.
     #[error("not usable: {}", cause(.0))]
     NotUsable(#[source] Arc<DbError>),
     /// Bytes on the device differ from what was written: restore a backup, or find the extent of
@@ -48,10 +62,12 @@ pub enum Error {
     #[error("device: {}", cause(.0))]
     Device(#[source] Arc<DbError>),
     /// A backup could not be made or restored. The database is as it was, and so is the backup before.
+    #[cfg(feature = "backup")]
     #[error("backup: {0}")]
     Backup(#[source] Arc<BackupError>),
 }
 
+#[cfg(feature = "backup")]
 impl From<BackupError> for Error {
     fn from(error: BackupError) -> Self {
         Error::Backup(Arc::new(error))
@@ -89,11 +105,11 @@ fn kind_of(error: &DbError) -> fn(Arc<DbError>) -> Error {
     use DbError as E;
     match error {
         E::Conflict => |_| Error::Conflict,
+        E::ReadOnly => |_| Error::ReadOnly,
         E::SnapshotTooOld { .. } => Error::TooOld,
         E::KeyTooLong { .. }
         | E::ValueTooLong { .. }
         | E::TooLarge { .. }
-        | E::ReadOnly
         | E::NoTable { .. }
         | E::ForeignTable
         | E::TableExists { .. }
@@ -113,7 +129,7 @@ fn kind_of_store(error: &StoreError) -> fn(Arc<DbError>) -> Error {
     use StoreError as E;
     match error {
         E::Device(error) => kind_of_device(error),
-        E::NotAStore | E::Newer { .. } => Error::NotUsable,
+        E::NotAStore | E::Newer { .. } | E::BuiltWithoutZstd { .. } => Error::NotUsable,
         E::Log(frostline_log::LogError::Full { .. }) => Error::Full,
         E::Build(_)
         | E::Log(_)

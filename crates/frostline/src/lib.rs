@@ -27,21 +27,29 @@
 //! and survive any crash once [`Db::update`] has returned. [`Options`] sets the memory, the largest
 //! size, the scheme that places pages, and the device.
 //!
+//! [`Typed`] tables have keys and values of Rust's types. [`Db::begin`] begins a transaction that the program
+//! commits itself, [`Db::update_soon`] does not wait for the device, and [`Options::read_only`] opens a database that
+//! stays as it is.
+//!
 //! # The simulator
 //!
+//! It comes with the feature `sim`:
+//!
 //! ```
+//! # #[cfg(feature = "sim")] {
 //! use frostline::sim::{self, Settings, Trace};
 //!
 //! let trace = Trace::of_pages((0..200_000).map(|write: u32| write.wrapping_mul(2_654_435_761) >> 20))?;
 //! let outcome = sim::replay(&trace, "sepbit", "cost-benefit", &Settings::default())?;
 //! println!("SepBIT writes {:.3} pages for each page of the user", outcome.counts.waf());
 //! # assert!(outcome.counts.waf() > 1.0);
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Watching it
 //!
-//! With the feature `watch`, which is on by default, a program serves metrics and a page that draws the
+//! With the feature `watch`, a program serves metrics and a page that draws the
 //! zones of its database live:
 //!
 //! ```
@@ -60,30 +68,58 @@
 //! # The parts
 //!
 //! [`engine`] is the database without this crate's conveniences, [`store`] the page store below it,
-//! [`zone`] the devices below that, [`trace`] the formats of write traces, and [`placement`] the
-//! schemes and victim policies.
+//! [`zone`] the devices below that, and [`placement`] the schemes and victim policies. With the feature
+//! `sim`, `trace` has the formats of write traces.
+//!
+//! # Features
+//!
+//! All are off by default, so that a program with a database compiles nothing that it does not use.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `sim` | the simulator, and traces |
+//! | `parquet` | its traces in Parquet |
+//! | `models` | schemes that train models, in a database; `sim` has it |
+//! | `zstd` | traces and pages compressed with zstd, which needs a C compiler |
+//! | `json` | values of typed tables that serde writes and reads, as JSON |
+//! | `backup` | backups to a directory |
+//! | `s3` | backups to a bucket of S3 |
+//! | `watch` | metrics over HTTP, and a page that draws the zones |
 
+#![warn(unreachable_pub)]
+
+#[cfg(feature = "backup")]
+mod backup;
 mod db;
 mod error;
 mod open;
 mod options;
 mod range;
 mod retries;
+#[cfg(feature = "sim")]
 pub mod sim;
 mod transaction;
+mod typed;
+mod value;
 
 pub use db::Db;
 pub use error::{Error, Result};
+#[cfg(feature = "backup")]
 pub use frostline_backup::{Backup, BackupError, Followed, Follower, Target};
-pub use frostline_db::{Stats, Table};
+pub use frostline_db::{Commit, Stats, Table};
 pub use options::Options;
-pub use range::Range;
+pub use range::{KeyValue, Range};
 pub use retries::Retries;
 pub use transaction::{Snapshot, Update};
+pub use typed::{Typed, TypedRange};
+#[cfg(feature = "json")]
+pub use value::Json;
+pub use value::Value;
 
 pub use frostline_db as engine;
 pub use frostline_placement as placement;
 pub use frostline_store as store;
+#[cfg(feature = "sim")]
 pub use frostline_trace as trace;
 #[cfg(feature = "watch")]
 pub use frostline_watch as watch;

@@ -1,15 +1,13 @@
 //! Making and opening a database.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use frostline_backup::{Source, Target};
 use frostline_db as engine;
-use frostline_store::Format;
-use frostline_zone::{self as zone, Device, DeviceError, OpenOptions, Shape};
+use frostline_store::{Cleaning, Format};
+use frostline_zone::{self as zone, Device, OpenOptions, Overlay, Shape};
 
 use crate::{Db, Error, Options, Result};
 
@@ -22,6 +20,9 @@ const ZONE_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 30;
 
 /// Bytes of the log that recovery reads at most, unless a transaction had more.
 const RECOVERY_BYTES: u64 = 32 << 20;
+
+/// The most bytes that recovery may write to memory when a database is opened for reading only.
+const MOST_REPAIRS: u64 = 8 << 30;
 
 /// The most pages written between two checkpoints of the store: 1 GiB, so that opening after a
 /// crash reads some thousand headers.
@@ -36,24 +37,6 @@ impl Db {
     pub fn open(path: impl AsRef<Path>) -> Result<Db> {
         Options::new().open(path)
     }
-
-    /// Makes the database at `path` from a [backup](Db::back_up). It appears there once it is whole.
-    ///
-    /// # Errors
-    /// There is no backup, or it is damaged; there is something at `path`; an error of the file
-    /// system.
-    pub fn restore(backup: impl AsRef<OsStr>, path: impl AsRef<Path>) -> Result<()> {
-        let (backup, path) = (Target::new(backup)?, path.as_ref());
-        let shape = frostline_backup::shape(&backup)?;
-        let taken = || DeviceError::Exists { path: path.to_owned() };
-        if !is_absent(path) {
-            return Err(taken().into());
-        }
-        let is_first = zone::create_whole(path, &shape, |device| {
-            Ok::<_, Error>(frostline_backup::restore(&backup, &*device)?)
-        })?;
-        if is_first { Ok(()) } else { Err(taken().into()) }
-    }
 }
 
 impl Options {
@@ -67,10 +50,11 @@ impl Options {
     /// database open; damage; an error of the file system.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Db> {
         let path = path.as_ref();
-        if self.create && is_absent(path) {
+        if self.create && !self.read_only && is_absent(path) {
             self.make(path)?;
         }
-        self.open_device(zone::open(&uri(path), &OpenOptions::default())?)
+        let open = OpenOptions { read_only: self.read_only, ..OpenOptions::default() };
+        self.open_device(zone::open(&uri(path), &open)?)
     }
 
     /// Opens the database on a device, and makes it if the device is empty.
@@ -78,20 +62,37 @@ impl Options {
     /// # Errors
     /// Those of [`Options::open`].
     pub fn open_device(&self, device: Arc<dyn Device>) -> Result<Db> {
-        if self.create && is_empty(&*device)? {
+        if self.create && !self.read_only && is_empty(&*device)? {
             engine::Db::create(&device, &self.format(&*device))?;
         }
-        let source = Source::new(device);
+        #[cfg(feature = "backup")]
+        let source = frostline_backup::Source::new(device);
+        #[cfg(feature = "backup")]
         let device: Arc<dyn Device> = source.clone();
+        // Recovery writes as far as it must, and nothing else does.
+        let device = match self.read_only {
+            true => Overlay::over(device, MOST_REPAIRS)?,
+            false => device,
+        };
         let options = engine::Options {
             buffer_bytes: self.memory,
+            compression: self.compression,
             accept_loss: self.accept_loss,
             schemes: self.schemes,
             recovery_bytes: Some(RECOVERY_BYTES),
+            background: !self.read_only,
+            cleaning: if self.read_only { Cleaning::Inline } else { Cleaning::Background },
             ..engine::Options::default()
         };
         let inner = engine::Db::open(&device, &options)?;
-        Ok(Db::of(inner, source, self.serializable))
+        Ok(Db {
+            inner,
+            #[cfg(feature = "backup")]
+            source,
+            serializable: self.serializable,
+            read_only: self.read_only,
+            tries: self.tries,
+        })
     }
 
     /// Makes a database in memory, which is gone when it is dropped.
@@ -121,9 +122,10 @@ impl Options {
         let geometry = device.geometry();
         let bytes = u64::from(geometry.zones) * geometry.zone_capacity;
         let (scheme, victim, schemes) = (self.scheme.clone(), self.victim.clone(), self.schemes);
+        let gp = self.gp;
         let checkpoint_writes = Some((bytes / 4096 / 4).clamp(1, CHECKPOINT_WRITES));
         engine::Create {
-            store: Format { scheme, schemes, victim, checkpoint_writes, ..Format::default() },
+            store: Format { scheme, schemes, victim, gp, checkpoint_writes, ..Format::default() },
             log_bytes: self.log_bytes,
             ..engine::Create::default()
         }
@@ -135,7 +137,7 @@ fn uri(path: &Path) -> String {
 }
 
 /// True if nothing exists at the path, or an empty directory, which a rename replaces.
-fn is_absent(path: &Path) -> bool {
+pub(crate) fn is_absent(path: &Path) -> bool {
     match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,

@@ -2,7 +2,9 @@
 
 use frostline_db as engine;
 use frostline_placement::registry::Registry;
-use frostline_store::Format;
+use frostline_store::{Compression, Format};
+
+use crate::retries::TRIES;
 
 /// Options for making and opening a database.
 ///
@@ -24,11 +26,15 @@ pub struct Options {
     pub(crate) create: bool,
     pub(crate) accept_loss: bool,
     pub(crate) serializable: bool,
+    pub(crate) read_only: bool,
+    pub(crate) tries: u32,
+    pub(crate) compression: Compression,
+    pub(crate) gp: f64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        let Format { scheme, victim, .. } = engine::Create::default().store;
+        let Format { scheme, victim, gp, .. } = engine::Create::default().store;
         Options {
             memory: 64 << 20,
             bound: 16 << 30,
@@ -40,6 +46,10 @@ impl Default for Options {
             create: true,
             accept_loss: false,
             serializable: false,
+            read_only: false,
+            tries: TRIES,
+            compression: Compression::default(),
+            gp,
         }
     }
 }
@@ -121,6 +131,36 @@ impl Options {
     /// committed (write skew).
     pub fn serializable(mut self, serializable: bool) -> Self {
         self.serializable = serializable;
+        self
+    }
+
+    /// Opens the database for reading only: nothing on its device changes, and whatever writes fails with
+    /// [`Error::ReadOnly`](crate::Error::ReadOnly). It may lie in a directory that can't be written. Any number of
+    /// processes may read it at a time, while none has it open for writing. What a crash left is repaired in
+    /// memory each time: a database that was closed needs none. False unless set.
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Sets how often [`Db::update`](crate::Db::update) runs its body at most, each time but the first because of a
+    /// conflict. The default is 1,000; 0 counts as 1.
+    pub fn tries(mut self, tries: u32) -> Self {
+        self.tries = tries.max(1);
+        self
+    }
+
+    /// Sets how pages are compressed from now on, in a database whose pages take as much room as they need. The
+    /// default is LZ4; zstd needs the feature `zstd`.
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
+        self
+    }
+
+    /// Sets the share of garbage above which the device of a new database is cleaned, between 0 and 1. More leaves
+    /// less room for data, and lets cleaning copy less. The default is 0.15.
+    pub fn gp(mut self, gp: f64) -> Self {
+        self.gp = gp;
         self
     }
 }

@@ -2,13 +2,66 @@
 
 use std::iter::FusedIterator;
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
+use std::ops::RangeBounds;
 
 use frostline_db::{Direction, Scan, Table, Transaction};
 
 use crate::Result;
 
 /// A key and its value.
-type KeyValue = (Vec<u8>, Vec<u8>);
+pub type KeyValue = (Vec<u8>, Vec<u8>);
+
+/// The bounds of a range of keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Keys {
+    pub low: Bound<Vec<u8>>,
+    pub high: Bound<Vec<u8>>,
+}
+
+impl Keys {
+    pub(crate) fn of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Keys {
+        let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
+        Keys { low: owned(range.start_bound()), high: owned(range.end_bound()) }
+    }
+
+    pub(crate) fn all() -> Keys {
+        Keys { low: Unbounded, high: Unbounded }
+    }
+
+    pub(crate) fn with_prefix(prefix: &[u8]) -> Keys {
+        let high = behind_prefix(prefix).map_or(Unbounded, Excluded);
+        Keys { low: Included(prefix.to_vec()), high }
+    }
+
+    /// A scan forward from the lower bound on, itself included.
+    pub(crate) fn scan<'t>(&self, transaction: &'t Transaction<'t>, table: Table) -> Scan<'t, 't> {
+        scan(transaction, table, &self.low, Direction::Forward)
+    }
+
+    pub(crate) fn is_above_low(&self, key: &[u8]) -> bool {
+        match &self.low {
+            Included(low) => key >= &low[..],
+            Excluded(low) => key > &low[..],
+            Unbounded => true,
+        }
+    }
+
+    pub(crate) fn is_below_high(&self, key: &[u8]) -> bool {
+        match &self.high {
+            Included(high) => key <= &high[..],
+            Excluded(high) => key < &high[..],
+            Unbounded => true,
+        }
+    }
+}
+
+/// The smallest key behind all keys with this prefix; `None` if there is no such key.
+fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
+    let mut behind = prefix[..=last].to_vec();
+    behind[last] += 1;
+    Some(behind)
+}
 
 /// The records of a range of keys in the order of keys: from the front as an iterator, from the
 /// back as a [`DoubleEndedIterator`]. The first error ends it.
@@ -16,36 +69,33 @@ pub struct Range<'t> {
     transaction: &'t Transaction<'t>,
     table: Table,
     /// The rest of the range: each returned record moves a bound.
-    low: Bound<Vec<u8>>,
-    high: Bound<Vec<u8>>,
+    keys: Keys,
     forward: Option<Scan<'t, 't>>,
     backward: Option<Scan<'t, 't>>,
     has_ended: bool,
 }
 
 impl<'t> Range<'t> {
-    pub(crate) fn new(
-        transaction: &'t Transaction<'t>,
-        table: Table,
-        low: Bound<Vec<u8>>,
-        high: Bound<Vec<u8>>,
-    ) -> Self {
-        let (forward, backward) = (None, None);
-        Range { transaction, table, low, high, forward, backward, has_ended: false }
+    pub(crate) fn new(transaction: &'t Transaction<'t>, table: Table, keys: Keys) -> Self {
+        Range { transaction, table, keys, forward: None, backward: None, has_ended: false }
+    }
+
+    /// The bounds of what was not returned yet.
+    pub(crate) fn rest(self) -> Keys {
+        self.keys
     }
 
     fn next_record(&mut self) -> Result<Option<KeyValue>> {
-        let (transaction, table, low) = (self.transaction, self.table, &self.low);
-        let scan =
-            self.forward.get_or_insert_with(|| scan(transaction, table, low, Direction::Forward));
+        let (transaction, table, keys) = (self.transaction, self.table, &self.keys);
+        let scan = self.forward.get_or_insert_with(|| keys.scan(transaction, table));
         while let Some((key, value)) = scan.next()? {
-            if !is_below(key, &self.high) {
+            if !self.keys.is_below_high(key) {
                 break;
             }
             // The scan includes its bound.
-            if is_above(key, &self.low) {
+            if self.keys.is_above_low(key) {
                 let record = (key.to_vec(), value.to_vec());
-                self.low = Excluded(record.0.clone());
+                self.keys.low = Excluded(record.0.clone());
                 return Ok(Some(record));
             }
         }
@@ -53,17 +103,17 @@ impl<'t> Range<'t> {
     }
 
     fn next_record_back(&mut self) -> Result<Option<KeyValue>> {
-        let (transaction, table, high) = (self.transaction, self.table, &self.high);
+        let (transaction, table, high) = (self.transaction, self.table, &self.keys.high);
         let scan = self
             .backward
             .get_or_insert_with(|| scan(transaction, table, high, Direction::Backward));
         while let Some((key, value)) = scan.next()? {
-            if !is_above(key, &self.low) {
+            if !self.keys.is_above_low(key) {
                 break;
             }
-            if is_below(key, &self.high) {
+            if self.keys.is_below_high(key) {
                 let record = (key.to_vec(), value.to_vec());
-                self.high = Excluded(record.0.clone());
+                self.keys.high = Excluded(record.0.clone());
                 return Ok(Some(record));
             }
         }
@@ -86,22 +136,6 @@ fn scan<'t>(
     match from {
         Included(key) | Excluded(key) => transaction.scan(table, key, direction),
         Unbounded => transaction.scan_all(table, direction),
-    }
-}
-
-fn is_above(key: &[u8], low: &Bound<Vec<u8>>) -> bool {
-    match low {
-        Included(low) => key >= &low[..],
-        Excluded(low) => key > &low[..],
-        Unbounded => true,
-    }
-}
-
-fn is_below(key: &[u8], high: &Bound<Vec<u8>>) -> bool {
-    match high {
-        Included(high) => key <= &high[..],
-        Excluded(high) => key < &high[..],
-        Unbounded => true,
     }
 }
 
@@ -128,3 +162,16 @@ impl DoubleEndedIterator for Range<'_> {
 }
 
 impl FusedIterator for Range<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::behind_prefix;
+
+    #[test]
+    fn the_key_behind_a_prefix_is_the_least_that_does_not_begin_with_it() {
+        assert_eq!(behind_prefix(b"user:"), Some(b"user;".to_vec()));
+        assert_eq!(behind_prefix(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(behind_prefix(b"\xff"), None);
+        assert_eq!(behind_prefix(b""), None);
+    }
+}

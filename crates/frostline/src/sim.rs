@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use frostline_sim::{Combination, ReplayProgress};
+use frostline_placement::Foresight;
+use frostline_sim::{Combination, Plan, ReplayProgress};
 use frostline_trace::{TraceError, Writes, load, prepare, some_of};
 
 pub use frostline_sim::{Outcome, Settings, SimError, Space, TraceVolume, Window, ZoneSize};
@@ -75,4 +76,57 @@ pub fn replay<'a>(
     let combination = Combination::new(scheme, victim, settings)?;
     let zone_pages = settings.zone_pages(std::slice::from_ref(volume))?;
     frostline_sim::replay(volume, &combination, settings, zone_pages, &ReplayProgress::default())
+}
+
+/// A run of a [`sweep`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Run {
+    /// The scheme, as it was named.
+    pub scheme: String,
+    /// The victim policy, or the name of the scheme's own victim side.
+    pub victim: String,
+    /// True if the scheme knows the future of the trace, so that none can be built that is like it.
+    pub is_oracle: bool,
+    /// The result.
+    pub outcome: Outcome,
+}
+
+/// Replays a trace against schemes with victim policies, each with each, on all cores; the runs come
+/// in the order of their WAF, the best first. `all` stands for all schemes or all policies. A scheme with its own
+/// victim side has one run, with that. Without policies all others have `cost-benefit`.
+///
+/// ```
+/// use frostline::sim::{Settings, Trace, sweep};
+///
+/// let trace = Trace::of_pages((0..100_000).map(|write: u32| write.wrapping_mul(2_654_435_761) >> 22))?;
+/// let runs = sweep(&trace, &["nosep", "sepbit", "2r-greedy"], &["greedy"], &Settings::default())?;
+/// for run in &runs {
+///     println!("{} {} {:.3}", run.scheme, run.victim, run.outcome.counts.waf());
+/// }
+/// # assert_eq!(runs.len(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// A scheme, a policy or a parameter is unknown; sizes contradict each other; a run fails.
+pub fn sweep(
+    trace: &Trace,
+    schemes: &[&str],
+    victims: &[&str],
+    settings: &Settings,
+) -> Result<Vec<Run>, SimError> {
+    let victims = if victims.is_empty() { &["cost-benefit"] } else { victims };
+    let plan = Plan::named(schemes, victims, false, settings)?;
+    let volumes = std::slice::from_ref(&trace.volume);
+    let outcomes = frostline_sim::sweep(volumes, &plan, settings, &ReplayProgress::default())?;
+    let outcomes = outcomes.into_iter().flat_map(|volume| volume.wanted);
+    let run = |(Combination { scheme, victim }, outcome): (_, Option<Outcome>)| {
+        let is_oracle = scheme.entry.foresight != Foresight::None;
+        Some(Run { is_oracle, scheme: scheme.text, victim, outcome: outcome? })
+    };
+    let mut runs: Vec<_> = plan.wanted.into_iter().zip(outcomes).filter_map(run).collect();
+    // Runs of one WAF stay in the order in which they were named.
+    runs.sort_by(|a, b| a.outcome.counts.waf().total_cmp(&b.outcome.counts.waf()));
+    Ok(runs)
 }

@@ -182,13 +182,27 @@ fn an_update_whose_body_fails_writes_nothing() {
     }
     let db = Options::new().bound(256 << 20).in_memory().unwrap();
     let items = db.table("items").unwrap();
-    let refused: Result<(), Mine> = db.update(|tx| {
+    let refused: Result<(), Mine> = db.try_update(|tx| {
         tx.put(items, "a", "1")?;
         assert_eq!(tx.get(items, "a")?.as_deref(), Some(&b"1"[..]), "it sees its own writes");
         Err(Mine::Enough)
     });
     assert!(matches!(refused, Err(Mine::Enough)));
     assert_eq!(db.read().unwrap().get(items, "a").unwrap(), None);
+}
+
+#[test]
+fn a_loop_in_an_update_needs_no_type_of_its_error() -> Result<(), Box<dyn std::error::Error>> {
+    let db = Options::new().bound(256 << 20).in_memory()?;
+    let items = db.table("items")?;
+    db.update(|tx| {
+        for n in 0..9u8 {
+            tx.put(items, [n], "x")?;
+        }
+        Ok(())
+    })?;
+    assert_eq!(db.read()?.all(items).count(), 9);
+    Ok(())
 }
 
 #[test]
@@ -330,4 +344,118 @@ fn a_database_with_missing_pages_is_not_opened_and_nothing_of_it_changes() {
     let db = Db::open(&path).unwrap();
     let items = db.table("items").unwrap();
     assert_eq!(db.read().unwrap().all(items).filter(|record| record.is_ok()).count(), 2000);
+}
+
+/// Every file below a directory, with its bytes.
+fn files(directory: &Path) -> BTreeMap<std::path::PathBuf, Vec<u8>> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let (directories, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let files = files.into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap()));
+    files.chain(directories.iter().flat_map(|path| self::files(path))).collect()
+}
+
+#[test]
+fn a_database_that_is_open_for_reading_only_refuses_writes_and_stays_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("my.frost");
+    let db = Options::new().bound(256 << 20).open(&path).unwrap();
+    let items = db.table("items").unwrap();
+    db.update(|tx| tx.put(items, "a", "closed")).unwrap();
+    db.close().unwrap();
+    for is_closed in [true, false] {
+        if !is_closed {
+            let db = Db::open(&path).unwrap();
+            let items = db.table("items").unwrap();
+            // What was not closed is recovered, in memory.
+            db.update(|tx| tx.put(items, "a", "dropped")).unwrap();
+        }
+        let before = files(&path);
+        let options = Options::new().read_only(true);
+        let db = options.open(&path).unwrap();
+        let items = db.table("items").unwrap();
+        let value = db.read().unwrap().get(items, "a").unwrap();
+        let expected = if is_closed { "closed" } else { "dropped" };
+        assert_eq!(value.as_deref(), Some(expected.as_bytes()));
+        assert!(matches!(db.update(|tx| tx.put(items, "a", "new")), Err(Error::ReadOnly)));
+        assert!(matches!(db.begin().err(), Some(Error::ReadOnly)));
+        assert!(matches!(db.clear(items), Err(Error::ReadOnly)));
+        assert!(matches!(db.table("other"), Err(Error::Refused(_))));
+        assert!(options.open(&path).is_ok(), "another may read as well");
+        assert!(matches!(Db::open(&path), Err(Error::InUse(_))));
+        db.close().unwrap();
+        assert!(files(&path) == before, "a file has changed");
+    }
+    assert!(Options::new().read_only(true).open(directory.path().join("absent")).is_err());
+}
+
+#[test]
+fn a_transaction_that_the_program_commits_loses_as_any_other_does() {
+    let db = Options::new().bound(256 << 20).in_memory().unwrap();
+    let items = db.table("items").unwrap();
+    let mut slow = db.begin().unwrap();
+    slow.put(items, "a", "slow").unwrap();
+    let mut given_up = db.begin().unwrap();
+    given_up.put(items, "a", "given up").unwrap();
+    given_up.rollback();
+    let mut fast = db.begin().unwrap();
+    fast.put(items, "a", "fast").unwrap();
+    let commit = fast.commit_soon().unwrap();
+    db.wait(commit).unwrap();
+    assert!(matches!(slow.commit(), Err(Error::Conflict)));
+    assert_eq!(db.read().unwrap().get(items, "a").unwrap().as_deref(), Some(&b"fast"[..]));
+}
+
+#[test]
+fn an_update_is_tried_as_often_as_the_options_say() {
+    for wanted in [1, 3] {
+        let db = Options::new().bound(256 << 20).tries(wanted).in_memory().unwrap();
+        let items = db.table("items").unwrap();
+        let mut tries = 0;
+        let lost = db.update(|tx| {
+            tries += 1;
+            tx.put(items, "a", "loses")?;
+            db.update(|other| other.put(items, "a", "wins"))
+        });
+        assert!(matches!(lost, Err(Error::Conflict)));
+        assert_eq!(tries, wanted);
+    }
+}
+
+#[test]
+fn what_was_synced_is_there_after_a_crash() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("my.frost");
+    let db = Options::new().bound(256 << 20).open(&path).unwrap();
+    let items = db.table("items").unwrap();
+    for n in 0..10u8 {
+        db.update_soon(|tx| tx.put(items, [n], "x")).unwrap();
+    }
+    db.sync().unwrap();
+    drop(db);
+    let db = Db::open(&path).unwrap();
+    let items = db.table("items").unwrap();
+    assert_eq!(db.read().unwrap().len(items).unwrap(), 10);
+}
+
+#[test]
+fn what_is_not_of_the_types_of_a_table_is_an_error() {
+    let db = Options::new().bound(256 << 20).in_memory().unwrap();
+    let numbers: frostline::Typed<u32, u64> = db.typed("numbers").unwrap();
+    db.update(|tx| {
+        numbers.put(tx, &7u32, &49)?;
+        tx.put(numbers.table(), [0, 0, 0, 9], "too long for a number")?;
+        tx.put(numbers.table(), [1], [0; 8])
+    })
+    .unwrap();
+    let look = db.read().unwrap();
+    assert_eq!(numbers.get(&look, &7u32).unwrap(), Some(49));
+    assert_eq!(numbers.get(&look, &8u32).unwrap(), None);
+    let of = |found: Result<_, Error>| match found {
+        Err(Error::NotOfType { part, .. }) => part,
+        found => panic!("{found:?}"),
+    };
+    assert_eq!(of(numbers.get(&look, &9u32).map(|value| (9, value.unwrap()))), "value");
+    assert_eq!(of(numbers.last(&look).map(Option::unwrap)), "key");
+    let good = numbers.all(&look).filter_map(Result::ok).collect::<Vec<_>>();
+    assert_eq!(good, [(7, 49)], "the others are there all the same");
 }

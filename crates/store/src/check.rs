@@ -17,7 +17,8 @@ use crate::records::Record;
 use crate::zone_pool::DataZone;
 
 /// The result of [`Store::check`].
-#[derive(Clone, Debug, Default, serde::Serialize)]
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CheckReport {
     /// Everything that is wrong; empty if the store is sound.
     pub findings: Vec<Finding>,

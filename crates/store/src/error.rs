@@ -118,6 +118,12 @@ pub enum StoreError {
         /// The page.
         lba: u32,
     },
+    /// A page is compressed with zstd, and this program is built without the feature `zstd`.
+    #[error("LBA {lba} is compressed with zstd, which this program is built without")]
+    BuiltWithoutZstd {
+        /// The page.
+        lba: u32,
+    },
     /// A content that is not one page.
     #[error("{bytes} bytes: a page has 4096")]
     PageSize {

@@ -6,7 +6,8 @@ use crate::leaves::Leaves;
 use crate::{Loss, StoreError};
 
 /// Something that is wrong with a store. What is not known of its place is left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Finding {
     /// Zone of the device.
     pub zone: Option<u32>,

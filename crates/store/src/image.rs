@@ -58,13 +58,23 @@ pub fn compress(plain: &[u8], unit: usize, compressor: &Compressor) -> Option<Ve
     let most = ((plain.len() - 1) / unit * unit).min(plain.len() / 8 * 7);
     let block = compressor.compress(bytes, (most + 1).checked_sub(HEAD + 2)?)?;
     let (mut image, [a, b, c, d]) = (Vec::with_capacity(HEAD + 2 + block.len()), *head);
-    let is_zstd = compressor.compression == Compression::Zstd;
-    let kind = if is_zstd { COMPRESSED | ZSTD } else { COMPRESSED };
+    let kind = match compressor.compression {
+        #[cfg(feature = "zstd")]
+        Compression::Zstd => COMPRESSED | ZSTD,
+        Compression::None | Compression::Lz4 => COMPRESSED,
+    };
     image.extend((u16::from_le_bytes([a, b]) | kind).to_le_bytes());
     image.extend([c, d]);
     image.extend((block.len() as u16).to_le_bytes());
     image.extend(block);
     Some(image)
+}
+
+/// True if an image is compressed in a way that this program is built without.
+pub fn is_foreign(image: &[u8]) -> bool {
+    let kind = image.first_chunk().map_or(0, |&head| u16::from_le_bytes(head));
+    let is_zstd = kind & (COMPRESSED | ZSTD) == COMPRESSED | ZSTD;
+    cfg!(not(feature = "zstd")) && image.len() < PAGE && is_zstd
 }
 
 /// Unpacks an image, in whole units. False if it is none.

@@ -6,7 +6,8 @@ use std::fmt;
 const NAMED: usize = 8;
 
 /// Synced pages that one zone of the device held and that are missing now.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Loss {
     /// Zone of the device.
     pub zone: u32,

@@ -1,7 +1,6 @@
 //! Options of formatting and opening a store.
 
 use frostline_placement::registry::Registry;
-use serde::Serialize;
 
 /// The options that a store is formatted with. They are recorded on the device, but for `schemes` and
 /// `force`.
@@ -68,15 +67,17 @@ pub enum Cleaning {
     Inline,
 }
 
-/// How images are compressed in a store [in units](Format::unit). Every store reads all of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+/// How images are compressed in a store [in units](Format::unit). Every store reads all of them, those of zstd with
+/// the feature `zstd` only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Compression {
     /// They are not.
     None,
     /// With LZ4.
     #[default]
     Lz4,
+    #[cfg(feature = "zstd")]
     /// With zstd: images of TPC-C are shorter by a quarter, and take six times as long to be decompressed.
     Zstd,
 }

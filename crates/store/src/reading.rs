@@ -9,7 +9,7 @@ use frostline_zone::{AlignedBuf, DeviceError, ZoneRead};
 use crate::delta::{ChangedWords, WordSet, apply};
 use crate::error::of_zone;
 use crate::format::PAGE;
-use crate::image::unpack;
+use crate::image::{is_foreign, unpack};
 use crate::inner::Inner;
 use crate::mapped_page::{RecordAt, RecordLookup};
 use crate::other_copy::repair;
@@ -132,7 +132,10 @@ impl Inner {
             (true, Some(delta), Some(tail)) => Ok(ChangedWords::read(delta, tail)),
             _ => {
                 into.fill(0);
-                Err(StoreError::Lost { lba })
+                Err(match is_foreign(image) {
+                    true => StoreError::BuiltWithoutZstd { lba },
+                    false => StoreError::Lost { lba },
+                })
             }
         }
     }

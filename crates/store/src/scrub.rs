@@ -12,7 +12,8 @@ use crate::sync::sleep;
 use crate::{Store, StoreError};
 
 /// The result of [`Store::scrub`] and [`Store::repair`].
-#[derive(Clone, Debug, Default, serde::Serialize)]
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ScrubReport {
     /// Everything that can't be read any more, or only with the help of parity; empty if all is well.
     pub findings: Vec<Finding>,

@@ -9,8 +9,12 @@ use crate::leaves::{LEAF, Leaves};
 use crate::{Loss, Store, StoreError};
 
 /// The use of a zone of the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
 pub enum Role {
     /// Notes, leaves of the map and checkpoints.
     Meta,
@@ -25,14 +29,15 @@ pub enum Role {
 }
 
 /// A zone of the device.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ZoneStatus {
     /// Its number.
     pub zone: u32,
     /// Its use.
     pub role: Role,
     /// Its state, as the device reports it.
-    #[serde(with = "StateName")]
+    #[cfg_attr(feature = "serde", serde(with = "StateName"))]
     pub state: ZoneState,
     /// Pages that it can hold, headers included.
     pub capacity: u32,
@@ -51,6 +56,7 @@ pub struct ZoneStatus {
 }
 
 /// The names of the states of zones, for serde.
+#[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(remote = "ZoneState", rename_all = "kebab-case")]
 enum StateName {
@@ -67,7 +73,8 @@ enum StateName {
 }
 
 /// A description of a store.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct StoreInfo {
     /// Version of the format.
     pub format: u32,

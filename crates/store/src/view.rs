@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use frostline_placement::Scheme;
-use serde::{Deserialize, Serialize};
 
 use crate::counters::{BOUNDS_US, Latency};
 use crate::format::PAGE;
@@ -12,7 +11,8 @@ use crate::volume::Volume;
 use crate::{Store, StoreError, Written, ZoneStatus};
 
 /// A store at one moment. Two of them tell what was done between.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StoreView {
     /// Version of the program.
     pub frostline: String,
@@ -55,7 +55,8 @@ pub struct StoreView {
 }
 
 /// A class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ClassView {
     /// Its number, from 1.
     pub class: u32,
@@ -68,7 +69,8 @@ pub struct ClassView {
 }
 
 /// Calls of one kind since the store was opened, by the time that they took.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CallView {
     /// The kind: `write`, `read` or `sync`.
     pub call: String,

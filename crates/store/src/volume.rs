@@ -16,16 +16,21 @@ pub fn build(layout: &Layout) -> Result<Volume, StoreError> {
     let (options, scheme, seed) = (layout.options(), &layout.scheme, layout.fixed.seed);
     let own = scheme.victim.filter(|_| scheme.entry.own_victim.is_none());
     let policy = victims::build(own.unwrap_or(&layout.victim), seed)?;
-    // No model from a file: a store trains its own.
-    let recogniser = |by: &str, setup: &Setup<'_>| frostline_learn::recogniser(by, setup, None);
     let setup = Setup {
         room: options.room(),
         seed,
         has_hotness: layout.has_hotness(),
+        ..Setup::new(options.zone_pages, options.space)
+    };
+    // No model from a file: a store trains its own.
+    #[cfg(feature = "models")]
+    let recogniser = |by: &str, setup: &Setup<'_>| frostline_learn::recogniser(by, setup, None);
+    #[cfg(feature = "models")]
+    let setup = Setup {
         recogniser: Some(&recogniser),
         classifier: Some(&frostline_learn::classifier),
         forecaster: Some(&frostline_learn::forecaster),
-        ..Setup::new(options.zone_pages, options.space)
+        ..setup
     };
     let map = MapCache::new(options.logical_pages, layout.sizes, layout.columns);
     Ok(Log::over(options, scheme.build_any(&setup)?, policy, map)?)

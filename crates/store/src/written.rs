@@ -3,7 +3,8 @@
 use crate::format::PAGE;
 
 /// Pages written since the store was formatted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Written {
     /// By the user.
     pub user: u64,
@@ -14,21 +15,22 @@ pub struct Written {
     /// Checkpoints, notes and superblocks.
     pub checkpoints: u64,
     /// Bytes of the records of the pages that the user wrote: 4,096 each, or fewer in a store in units.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub user_bytes: u64,
     /// Bytes of the records of the pages that cleaning wrote.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub relocated_bytes: u64,
     /// Bytes of the headers of chunks: whole pages, but in a store in units, where records begin in them.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub header_bytes: u64,
     /// Bytes left between records and the next header, in a store in units.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub padding_bytes: u64,
 }
 
 /// Pages written as deltas or tails, since the store was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DeltaCounts {
     /// By the user.
     pub written: u64,

@@ -16,7 +16,8 @@ use overflow::LongValues;
 use tree::Walk;
 
 /// The result of [`Db::check`]: the trees, and the damage that was found.
-#[derive(Clone, Debug, Default, serde::Serialize)]
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Check {
     /// All damage; empty if the database is sound.
     pub findings: Vec<Finding>,
@@ -29,7 +30,8 @@ pub struct Check {
 }
 
 /// Counters of a tree.
-#[derive(Clone, Debug, Default, serde::Serialize)]
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TreeCheck {
     /// The table's name; none for the two trees that belong to no table.
     pub table: Option<String>,
@@ -52,7 +54,8 @@ pub struct TreeCheck {
 }
 
 /// Damage of a database, and its place.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Finding {
     /// The page, if it concerns one.
     pub page: Option<u32>,

@@ -52,6 +52,25 @@ pub struct WriteSet {
     by_hash: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     /// Bytes of all keys and values.
     bytes: usize,
+    /// Marks that may be gone back to, the latest last. While there are any, the arena is only appended to.
+    marks: Vec<Mark>,
+    /// The writes that were replaced since the first of them, as they were.
+    replaced: Vec<Replaced>,
+}
+
+/// A write as it was before it was replaced.
+struct Replaced {
+    index: usize,
+    kind: WriteKind,
+    value: Range<u32>,
+}
+
+/// A moment of a set of writes.
+struct Mark {
+    writes: usize,
+    arena: usize,
+    bytes: usize,
+    replaced: usize,
 }
 
 /// Hashes of keys are hashes already.
@@ -97,6 +116,8 @@ impl WriteSet {
             arena: Vec::new(),
             by_hash: HashMap::with_hasher(BuildHasherDefault::new()),
             bytes: 0,
+            marks: Vec::new(),
+            replaced: Vec::new(),
         }
     }
 
@@ -122,6 +143,45 @@ impl WriteSet {
         self.by_hash.clear();
         self.arena.clear();
         self.bytes = 0;
+        self.marks.clear();
+        self.replaced.clear();
+    }
+
+    /// Marks what is written now, until [`WriteSet::undo_to`] or [`WriteSet::unmark`]; the number of the mark.
+    pub fn mark(&mut self) -> usize {
+        let (writes, arena, replaced) = (self.len(), self.arena.len(), self.replaced.len());
+        self.marks.push(Mark { writes, arena, bytes: self.bytes, replaced });
+        self.marks.len() - 1
+    }
+
+    /// Undoes what was written since a mark, and ends it and those behind it. False if it has ended.
+    pub fn undo_to(&mut self, number: usize) -> bool {
+        let Some(mark) = self.marks.drain(number.min(self.marks.len())..).next() else {
+            return false;
+        };
+        for Replaced { index, kind, value } in self.replaced.drain(mark.replaced..).rev() {
+            self.writes[index].kind = kind;
+            self.writes[index].value = value;
+        }
+        for write in self.writes.drain(mark.writes..).rev() {
+            match write.before {
+                NONE => self.by_hash.remove(&write.hash),
+                before => self.by_hash.insert(write.hash, before),
+            };
+        }
+        self.arena.truncate(mark.arena);
+        self.bytes = mark.bytes;
+        true
+    }
+
+    /// Ends a mark and those behind it; what was written since stays. False if it has ended.
+    pub fn unmark(&mut self, number: usize) -> bool {
+        let is_there = number < self.marks.len();
+        self.marks.truncate(number);
+        if self.marks.is_empty() {
+            self.replaced.clear();
+        }
+        is_there
     }
 
     fn slice(&self, range: &Range<u32>) -> &[u8] {
@@ -189,8 +249,16 @@ impl WriteSet {
             return false;
         }
         if let Some(index) = self.index_of(tree, key, hash) {
-            self.bytes = self.bytes - self.writes[index].value.len() + value.len();
-            self.writes[index].kind = kind;
+            let write = &mut self.writes[index];
+            self.bytes = self.bytes - write.value.len() + value.len();
+            if !self.marks.is_empty() {
+                self.replaced.push(Replaced {
+                    index,
+                    kind: write.kind,
+                    value: write.value.clone(),
+                });
+            }
+            write.kind = kind;
             self.replace_value(index, value);
             return true;
         }
@@ -204,7 +272,7 @@ impl WriteSet {
 
     fn replace_value(&mut self, index: usize, value: &[u8]) {
         let old = self.writes[index].value.clone();
-        if old.len() == value.len() {
+        if old.len() == value.len() && self.marks.is_empty() {
             self.arena[old.start as usize..old.end as usize].copy_from_slice(value);
         } else {
             self.writes[index].value = self.append(value);
@@ -229,6 +297,11 @@ impl WriteSet {
                 whole.extend_from_slice(&patch);
                 whole.extend_from_slice(bytes);
                 self.set(tree, key, WriteKind::Patch, &whole)
+            }
+            WriteKind::Put if !self.marks.is_empty() => {
+                let mut whole = self.slice(&write.value).to_vec();
+                whole.iter_mut().skip(at.into()).zip(bytes).for_each(|(byte, &new)| *byte = new);
+                self.set(tree, key, WriteKind::Put, &whole)
             }
             WriteKind::Put => {
                 let at = write.value.start as usize + usize::from(at);
@@ -332,6 +405,58 @@ mod tests {
         assert!((100..1000).contains(&kept));
         assert_eq!(table_after(1), kept);
         assert_eq!(table_after(10_000), 0);
+    }
+
+    /// Everything that a set can be asked for.
+    fn content(set: &WriteSet) -> (usize, Vec<(u32, Vec<u8>, WriteKind, Vec<u8>)>) {
+        let each = set.iter().map(|write| {
+            let (key, change) = (set.key(write), set.change(write));
+            assert_eq!(find(set, write.tree, key), Some(change));
+            (write.tree, key.to_vec(), change.kind, change.value.to_vec())
+        });
+        (set.bytes(), each.collect())
+    }
+
+    #[test]
+    fn what_was_written_since_a_mark_is_undone_and_what_was_before_stays() {
+        let mut random = 1u32;
+        let mut below = |most: u32| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (random >> 16) % most
+        };
+        for _ in 0..300 {
+            let (mut set, mut marks) = (WriteSet::default(), Vec::new());
+            for _ in 0..below(80) {
+                let (key, value) = ([below(6) as u8], vec![below(256) as u8; below(9) as usize]);
+                match below(8) {
+                    0 => marks.push((content(&set), set.mark())),
+                    1 => {
+                        if let Some((before, mark)) = marks.pop() {
+                            assert!(set.undo_to(mark));
+                            assert_eq!(content(&set), before);
+                        }
+                    }
+                    2 => {
+                        if let Some((_, mark)) = marks.pop() {
+                            let before = content(&set);
+                            assert!(set.unmark(mark) && !set.unmark(mark));
+                            assert_eq!(content(&set), before);
+                        }
+                    }
+                    3 => assert!(set.set(1, &key, WriteKind::Delete, b"")),
+                    4 | 5 => assert!(set.patch(1, &key, below(9) as u16, &value)),
+                    _ => assert!(set.set(1, &key, WriteKind::Put, &value)),
+                }
+            }
+            for (before, mark) in marks.into_iter().rev() {
+                assert!(set.undo_to(mark) && !set.undo_to(mark));
+                assert_eq!(content(&set), before);
+                assert!((0..6).all(|key| {
+                    let is_there = before.1.iter().any(|write| write.1 == [key]);
+                    find(&set, 1, &[key]).is_some() == is_there
+                }));
+            }
+        }
     }
 
     #[test]

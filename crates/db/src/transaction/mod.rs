@@ -3,10 +3,12 @@
 
 mod commit;
 mod overflow;
+mod savepoint;
 
 use std::sync::Arc;
 
 pub use commit::Commit;
+pub use savepoint::Savepoint;
 
 use crate::DbError;
 use crate::catalog::{Catalog, Table};
@@ -91,6 +93,17 @@ impl<'d> Transaction<'d> {
             Lookup::Value => Ok(true),
             Lookup::Overflow => self.view.join(value).map(|()| true),
         }
+    }
+
+    /// True if a key has a value, which is not read if it is in pieces.
+    ///
+    /// # Errors
+    /// As for [`Transaction::get`].
+    pub fn contains(&self, table: Table, key: &[u8]) -> Result<bool, DbError> {
+        if let Some(reads) = &self.view.reads {
+            reads.read(table.root, key);
+        }
+        Ok(self.view.find(table.root, key, &mut Vec::new())? != Lookup::Nothing)
     }
 
     fn own(&mut self) -> Result<&mut WriteSet, DbError> {

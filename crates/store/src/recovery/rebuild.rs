@@ -29,7 +29,8 @@ use crate::written::Written;
 use crate::{Format, Loss, Open, StoreError};
 
 /// The result of a rebuild: its sources, and the pages that are missing.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Rebuilt {
     /// Number of the store.
     pub store: u64,
