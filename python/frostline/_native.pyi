@@ -89,6 +89,7 @@ class Store:
         scheme: str,
         victim: str,
         gp: float,
+        unit: int | None = ...,
         pages: int | None = ...,
     ) -> Store: ...
     def write(self, lba: int, page: bytes) -> None: ...
@@ -116,6 +117,7 @@ class Db:
         bound: int | str,
         scheme: str | None = ...,
         victim: str | None = ...,
+        unit: int | None = ...,
         create: bool,
     ) -> Db: ...
     def table(self, name: str) -> Tree: ...

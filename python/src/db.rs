@@ -54,7 +54,8 @@ impl Db {
     /// Opens the database in a directory, and makes it if it is absent; without a directory, one in
     /// memory.
     #[staticmethod]
-    #[pyo3(signature = (path=None, *, memory, bound, scheme=None, victim=None, create))]
+    #[pyo3(signature = (path=None, *, memory, bound, scheme=None, victim=None, unit=None, create))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn open(
         py: Python<'_>,
         path: Option<String>,
@@ -62,6 +63,7 @@ impl Db {
         bound: Bytes,
         scheme: Option<String>,
         victim: Option<String>,
+        unit: Option<u32>,
         create: bool,
     ) -> Result<Db> {
         let memory = usize::try_from(memory.get()?).unwrap_or(usize::MAX);
@@ -71,6 +73,9 @@ impl Db {
         }
         if let Some(victim) = victim {
             options = options.victim(victim);
+        }
+        if let Some(unit) = unit {
+            options = options.unit(unit);
         }
         let inner = py.detach(|| match path {
             Some(path) => options.open(path),

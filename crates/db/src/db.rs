@@ -120,7 +120,7 @@ impl Db {
         let wal = Arc::new(Wal::open(log, log_id(store, instance)?, &wal_options)?);
         let space =
             PageSpace { store: store.clone(), first: instance * label.pages, pages: label.pages };
-        let memory = Division::of(options.buffer_bytes, space.is_in_units());
+        let memory = Division::of(options.buffer_bytes, space.has_deltas());
         let clock = store.stats()?.written.user;
         let end = wal.end();
         let window = Arc::new(CommitWindow::new(end, options.most_version_bytes()));

@@ -17,7 +17,7 @@ use crate::direction::Direction;
 use crate::layout::{CATALOG, FIRST_PAGES, OVERFLOW_TREE};
 use crate::overflow::number_behind;
 use crate::pages::Used;
-use crate::record::{CREATE, FORMER, LoggedWrites, PAGES, SPLIT, STORE, TRANSACTION, parse_create};
+use crate::record::{CREATE, LoggedWrites, PAGES, SPLIT, STORE, TRANSACTION, parse_create};
 use crate::scan::Scan;
 use crate::view::View;
 use crate::wal::Lsn;
@@ -103,10 +103,6 @@ impl Recovery<'_> {
                         let (root, _) = parse_create(record).ok_or(malformed)?;
                         trees.redo_create(used, position, root)
                     }
-                    _ if FORMER.contains(&kind) => Err(DbError::Record {
-                        position,
-                        what: "is of an older program: that has to open and close the database",
-                    }),
                     _ => Err(DbError::Record { position, what: "is of no known kind" }),
                 }
             },

@@ -123,10 +123,11 @@ impl Options {
     fn format(&self, device: &dyn Device) -> engine::Create {
         let geometry = device.geometry();
         let bytes = u64::from(geometry.zones) * geometry.zone_capacity;
-        let (scheme, victim, schemes) = (self.scheme.clone(), self.victim.clone(), self.schemes);
+        let (scheme, victim) = (self.scheme.clone(), self.victim.clone());
+        let (schemes, unit) = (self.schemes, self.unit);
         let checkpoint_writes = Some((bytes / 4096 / 4).clamp(1, CHECKPOINT_WRITES));
         engine::Create {
-            store: Format { scheme, schemes, victim, checkpoint_writes, ..Format::default() },
+            store: Format { scheme, schemes, victim, unit, checkpoint_writes, ..Format::default() },
             log_bytes: Some((bytes / 16).min(LOG_BYTES)),
             ..engine::Create::default()
         }

@@ -57,6 +57,9 @@ pub(crate) fn of_store(info: &StoreInfo, before: &Stats, after: &Stats) -> RunRe
         zone_pages: info.zone_pages,
         trigger: BTreeMap::from([("gp".into(), info.gp)]),
         far: after.copied.map(|copied| copied.far()),
-        ..RunReport::in_units(&after.counts.since(&before.counts), info.unit.filter(|&u| u < 4096))
+        ..RunReport::in_units(
+            &after.counts.since(&before.counts),
+            Some(info.unit).filter(|&unit| unit < 4096),
+        )
     }
 }

@@ -25,7 +25,7 @@ pub struct MappedPage<G> {
     lba: u32,
     /// The page.
     page: Position,
-    /// The page's delta and its tail, in a store in units.
+    /// The page's delta and its tail, in a store with deltas.
     changes: Option<[Position; 2]>,
     /// The entry of the LBA: one of these.
     at: Position,

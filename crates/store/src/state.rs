@@ -202,7 +202,7 @@ impl State {
         debug_assert_eq!(record.time, self.time + 1);
         self.time = record.time;
         self.written.user += 1;
-        self.written.user_bytes += self.slot_bytes(bytes.len());
+        self.written.user_bytes += self.unit_bytes(bytes.len());
         if self.layout.sizes.is_delta(record.lba) {
             self.deltas.written += 1;
             self.deltas.tails += u64::from(self.layout.sizes.kind(record.lba) == RecordKind::Tail);
@@ -211,11 +211,10 @@ impl State {
         self.nothing_to_clean = false;
         self.forget_copies(record.lba);
         if self.observer.is_some() {
-            let (sizes, whole) = (self.layout.sizes, PAGE as u16);
-            let bytes = match sizes.unit() {
-                Some(_) => record.bytes,
-                None => Hole::of(bytes, 1).map_or(whole, |hole| hole.bytes() as u16),
-            };
+            let sizes = self.layout.sizes;
+            // Of a page that is written whole, what smaller units would have left of it.
+            let hole = if bytes.len() == PAGE { Hole::of(bytes, 1) } else { None };
+            let bytes = hole.map_or(record.bytes, |hole| hole.bytes() as u16);
             let (lba, kind) = (sizes.page_of(record.lba), sizes.kind(record.lba));
             self.observe(StoreEvent::Written { lba, hotness, bytes, kind });
         }
@@ -238,7 +237,7 @@ impl State {
         bytes: &[u8],
     ) -> Result<(), StoreError> {
         self.written.relocations += 1;
-        self.written.relocated_bytes += self.slot_bytes(record.bytes.into());
+        self.written.relocated_bytes += self.unit_bytes(record.bytes.into());
         if self.layout.sizes.is_delta(record.lba) {
             self.deltas.moved += 1;
             self.deltas.moved_bytes += u64::from(record.bytes);
@@ -249,10 +248,10 @@ impl State {
         self.append(placed, (record, hotness, bytes))
     }
 
-    /// The bytes of a record of so many, in whole slots.
-    fn slot_bytes(&self, bytes: usize) -> u64 {
+    /// The bytes of a record of so many, in whole units.
+    fn unit_bytes(&self, bytes: usize) -> u64 {
         let sizes = self.layout.sizes;
-        u64::from(sizes.units_of(bytes as u32)) * u64::from(sizes.slot_bytes())
+        u64::from(sizes.units_of(bytes as u32)) * u64::from(sizes.unit())
     }
 
     /// A page was trimmed, and its map entry changed.
@@ -302,10 +301,10 @@ impl State {
         let Some(chunk) = chunk else { return };
         self.zones.add_chunk(&chunk);
         self.written.headers += 1;
-        let header = chunk.header() * self.layout.sizes.slot_bytes();
+        let header = chunk.header() * self.layout.sizes.unit();
         self.written.header_bytes += u64::from(header);
         let padding = u64::from(chunk.padding());
-        self.written.padding_bytes += padding * u64::from(self.layout.sizes.slot_bytes());
+        self.written.padding_bytes += padding * u64::from(self.layout.sizes.unit());
     }
 
     /// Seals the chunk that is being filled for a zone that the volume has ended.

@@ -38,7 +38,7 @@ impl DataZone {
 
     /// Where a record lies in the device's zone.
     pub fn span_of(&self, at: Extent, sizes: Sizes) -> Span {
-        let (units, slot) = (sizes.page_units(), sizes.slot_bytes());
+        let (units, slot) = (sizes.page_units(), sizes.unit());
         let page = at.slot.offset / units;
         let chunk = self.chunks.partition_point(|chunk| chunk.first <= page);
         let Some(chunk) = chunk.checked_sub(1).map(|chunk| self.chunks[chunk]) else {
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_record_lies_behind_its_chunk_s_header() {
-        let sizes = Sizes::new(Some(64)).unwrap();
+        let sizes = Sizes::new(64).unwrap();
         let chunks = vec![
             ChunkPlace { first: 0, start: 0, header: 5 },
             ChunkPlace { first: 1, start: 1, header: 60 },

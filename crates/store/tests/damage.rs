@@ -58,8 +58,8 @@ impl Sample {
 }
 
 /// Closed, or dropped after a sync and then one more write of page 0, whose chunk tells that all before
-/// were durable. Of a store in units most pages have a delta, and many of these a tail.
-fn sample(closed: bool, unit: Option<u32>) -> Sample {
+/// were durable. Of a store with deltas most pages have a delta, and many of these a tail.
+fn sample(closed: bool, unit: u32) -> Sample {
     let device = in_memory(&shape()).unwrap();
     let format = Format {
         logical_pages: Some(PAGES.into()),
@@ -73,7 +73,7 @@ fn sample(closed: bool, unit: Option<u32>) -> Sample {
     let mut changes = vec![ChangedWords::NONE; PAGES as usize];
     let mut rng = SmallRng::seed_from_u64(9);
     let mut earlier = Vec::new();
-    let writes = if unit.is_some() { 8000 } else { 3000 };
+    let writes = if unit < 4096 { 8000 } else { 3000 };
     let mut tails = 0;
     for version in 0..writes {
         if version % (writes / 5) == writes / 5 - 1 {
@@ -87,7 +87,7 @@ fn sample(closed: bool, unit: Option<u32>) -> Sample {
         } else {
             let last = versions.last().cloned().flatten();
             let mut page = content(lba, version);
-            match last.filter(|_| unit.is_some() && rng.random_bool(0.8)) {
+            match last.filter(|_| unit < 4096 && rng.random_bool(0.8)) {
                 Some(last) => {
                     let begin = rng.random_range(0..PAGE / 8);
                     let end = (begin + rng.random_range(5..40)).min(PAGE / 8);
@@ -113,7 +113,7 @@ fn sample(closed: bool, unit: Option<u32>) -> Sample {
     }
     let stats = store.stats().unwrap();
     assert!(stats.counts.zones_reclaimed > 20);
-    assert!(unit.is_none() || tails > 1000 && stats.deltas.merged > 100, "{tails}, {stats:?}");
+    assert!(unit == 4096 || tails > 1000 && stats.deltas.merged > 100, "{tails}, {stats:?}");
     match closed {
         true => store.close().unwrap(),
         false => {
@@ -127,9 +127,9 @@ fn sample(closed: bool, unit: Option<u32>) -> Sample {
     Sample { device, earlier, pages, unsure }
 }
 
-/// Samples of whole pages and in units.
+/// Samples of whole pages, and with deltas.
 fn samples(closed: bool) -> impl Iterator<Item = Sample> {
-    [None, Some(64)].into_iter().map(move |unit| sample(closed, unit))
+    [4096, 64].into_iter().map(move |unit| sample(closed, unit))
 }
 
 /// A copy of a device, but for what `change` makes of a zone's bytes.
@@ -181,7 +181,7 @@ fn inspect(device: Arc<dyn Device>, sample: &Sample, older: bool, what: &str) ->
             }
             // A leaf of the map, which names the pages that it was for.
             Err(StoreError::Damaged { why, .. }) => {
-                let of_leaf = if store.unit().is_some() { 341 } else { 1024 };
+                let of_leaf = if store.has_deltas() { 341 } else { 1024 };
                 let first = lba / of_leaf * of_leaf;
                 assert!(why.contains(&format!("tells where LBA {first} and")), "{what}: {why}");
                 noticed = true;
@@ -366,7 +366,7 @@ fn zones_in_each_others_places_are_named_or_harmless() {
 
 #[test]
 fn a_zone_of_another_store_is_named_or_harmless() {
-    let other = sample(true, None);
+    let other = sample(true, 4096);
     for sample in samples(true).chain(samples(false)) {
         for foreign in 0..sample.device.geometry().zones {
             let device = copy(&*sample.device, |zone, bytes| {
@@ -483,7 +483,7 @@ fn metadata_of_a_closed_store_that_are_cut_are_noticed_or_lack_nothing() {
 /// The losses of an offline metadata zone are known, and may be accepted.
 #[test]
 fn a_closed_store_without_a_metadata_zone_is_opened_if_the_loss_is_accepted() {
-    let Sample { device, .. } = sample(true, None);
+    let Sample { device, .. } = sample(true, 4096);
     let metadata = || {
         let zones = 0..device.geometry().zones;
         let is_it = |zone: &u32| {
@@ -585,6 +585,7 @@ fn notes_that_are_missing_are_noticed_by_chunks_in_the_zones_that_they_had_opene
         scheme: "nosep".to_string(),
         logical_pages: Some(PAGES.into()),
         checkpoint_writes: Some(u64::MAX),
+        unit: 4096,
         ..Format::default()
     };
     Store::format(device.clone(), &format).unwrap();
@@ -615,6 +616,7 @@ fn one_class() -> Arc<Faulty> {
         scheme: "nosep".to_string(),
         logical_pages: Some(PAGES.into()),
         checkpoint_writes: Some(u64::MAX),
+        unit: 4096,
         ..Format::default()
     };
     Store::format(device.clone(), &format).unwrap();
@@ -666,6 +668,7 @@ fn what_a_crash_tore_does_not_count_in_a_rebuild_either() {
     let format = Format {
         scheme: "nosep".to_string(),
         logical_pages: Some(PAGES.into()),
+        unit: 4096,
         ..Format::default()
     };
     Store::rebuild(device.clone(), &format, false).unwrap();

@@ -11,7 +11,7 @@ use crate::chunk_place::ChunkPlace;
 use crate::error::of_zone;
 use crate::format::{GIVEN_UP, Group, MOST_MARKS, PAGE, Witness};
 use crate::head::ChunkHead;
-use crate::layout::most_records;
+use crate::layout::MOST_RECORDS;
 use crate::other_copy::read_sound;
 use crate::records::Sizes;
 use crate::{Loss, StoreError};
@@ -153,7 +153,7 @@ impl Recovery<'_> {
         written: u32,
     ) -> Result<Option<(u32, ChunkHead)>, StoreError> {
         let mut bytes = AlignedBuf::zeroed(PAGE);
-        let near = epoch.pages + 2 + self.inner.layout.fixed.chunk_pages;
+        let near = epoch.pages + 2 + self.inner.layout.chunk_shape().pages;
         let end = if self.salvage.is_some() { written } else { written.min(near) };
         for page in epoch.pages + 1..end {
             let at = u64::from(page) * PAGE as u64;
@@ -206,7 +206,6 @@ impl Recovery<'_> {
         chunks: &mut Vec<LateChunk>,
     ) -> Result<(), StoreError> {
         let fixed = self.inner.layout.fixed;
-        let most_records = most_records(self.inner.layout.sizes, fixed.chunk_pages);
         let epoch = &mut self.epochs[index];
         let mut page = AlignedBuf::zeroed(PAGE);
         while epoch.pages < written {
@@ -215,7 +214,7 @@ impl Recovery<'_> {
             let sizes = self.inner.layout.sizes;
             let ours = |head: &ChunkHead| {
                 (head.opening, head.first) == (opening, epoch.used)
-                    && (1..=most_records).contains(&head.records)
+                    && (1..=MOST_RECORDS).contains(&head.records)
                     && (1..=sizes.page_units()).contains(&head.header)
             };
             let (store, start) = (self.inner.store, epoch.pages);
@@ -248,7 +247,7 @@ impl Recovery<'_> {
             self.time = beyond.iter().map(|row| row.time).fold(self.time, u64::max);
             self.dropped.extend(beyond.iter().map(|row| row.lba));
             let (start, is_cut) = (epoch.pages, !beyond.is_empty());
-            let (group, witness) = (Group::of(body, sizes), Witness::of(body, sizes));
+            let (group, witness) = (Group::of(body), Witness::of(body));
             chunks.push(LateChunk { epoch: index, start, head, group, is_cut, witness, records });
             epoch.chunks.push(ChunkPlace { first: head.first, start, header: head.header });
             epoch.pages += 1 + head.pages;
@@ -272,7 +271,7 @@ impl Recovery<'_> {
             return false;
         };
         let (fixed, header) = (&self.inner.layout.fixed, self.inner.layout.sizes.page_units());
-        // In a store in units a header may take no page of its own.
+        // A header of some units may take no page of its own.
         let least = u32::from(header == 1);
         let later =
             next.first >= epoch.used && page - epoch.pages >= next.first - epoch.used + least;
@@ -300,7 +299,7 @@ impl Recovery<'_> {
         let zone = self.epochs[chunk.epoch].device_zone;
         let sizes = self.inner.layout.sizes;
         let extents = sizes.extents(0, 0, &chunk.records).map(|(at, _)| at);
-        let slot = sizes.slot_bytes() as usize;
+        let slot = sizes.unit() as usize;
         let places: Vec<_> = extents
             .map(|at| {
                 let begin = (chunk.head.header + at.slot.offset) as usize * slot;
@@ -327,7 +326,7 @@ impl Recovery<'_> {
     }
 }
 
-/// The largest page in a chunk of a store in units, if it lies beyond the store as these sizes have it.
+/// The largest page in a chunk, if it lies beyond the store as these sizes have it.
 fn page_beyond(head: &ChunkHead, body: &[u8], sizes: Sizes, hotness: bool) -> Option<u32> {
     let unknown = sizes.with_unknown_pages();
     let (records, _) = head.records(body, unknown, hotness)?;

@@ -8,10 +8,9 @@ use frostline_zone::{AlignedBuf, Device, DeviceError, Operation, ZoneInfo, ZoneS
 use crate::StoreError;
 use crate::error::of_zone;
 use crate::format::{
-    LeafAt, MOST_MARKS, Mark, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, VERSION,
-    WHOLE_PAGES, ZoneRow, rows,
+    LeafAt, MOST_MARKS, Mark, Note, PAGE, SUPERBLOCKS, Super, TableHead, VERSION, ZoneRow, rows,
 };
-use crate::head::{Head, MetaHead, MetaKind, TablePart, UNIT_AT};
+use crate::head::{Head, MetaHead, MetaKind, TablePart};
 use crate::layout::Layout;
 use crate::meta::MetaLog;
 use crate::meta_scan::{MetaRecord, scan};
@@ -70,25 +69,18 @@ fn first_head(
 
 /// The content of a superblock: the number of the store, its options, the metadata zones.
 fn options(head: &Head, body: &[u8]) -> Result<RecordedOptions, StoreError> {
-    if head.version > VERSION {
+    if head.version != VERSION {
         return Err(StoreError::Newer { found: head.version, known: VERSION });
     }
     let (fixed, rest) = body.split_at(size_of::<Super>());
     // As many metadata zones as the options say: a layout refuses any other number.
     let fixed: Super = bytemuck::pod_read_unaligned(fixed);
     let meta = rows(rest, fixed.meta_zones as usize);
-    let unit = (head.version > WHOLE_PAGES).then(|| unit_in(body));
-    let sizes = Sizes::new(unit)?.with_pages(fixed.logical_pages);
-    Ok((head.store, (fixed, meta, sizes)))
+    Ok((head.store, (fixed, meta)))
 }
 
-/// The number of a store, its options, the metadata zones and the sizes of records.
-type RecordedOptions = (u64, (Super, Vec<u32>, Sizes));
-
-/// The unit that stands behind the head of a page.
-fn unit_in(body: &[u8]) -> u32 {
-    bytemuck::pod_read_unaligned(&body[UNIT_AT..UNIT_AT + 4])
-}
+/// The number of a store, its options and the metadata zones.
+type RecordedOptions = (u64, (Super, Vec<u32>));
 
 /// The metadata log as it was found.
 pub(super) struct Log {
@@ -114,8 +106,6 @@ pub(super) struct Log {
 /// A checkpoint's table.
 pub(super) struct Table {
     pub(super) head: TableHead,
-    /// Of a store in units.
-    pub(super) units: Option<UnitCounts>,
     pub(super) root: Vec<LeafAt>,
     pub(super) zones: Vec<ZoneRow>,
     pub(super) chunks: Vec<u32>,
@@ -127,9 +117,8 @@ impl Table {
     /// Written before the checkpoint, but for metadata.
     pub(super) fn written(&self, sizes: Sizes) -> Written {
         let [user, relocations, headers, _] = self.head.written;
-        let whole = UnitCounts { user, relocated: relocations, headers, ..UnitCounts::default() };
-        let units = self.units.unwrap_or(whole);
-        let bytes = |units: u64| units.saturating_mul(sizes.slot_bytes().into());
+        let units = self.head.units;
+        let bytes = |units: u64| units.saturating_mul(sizes.unit().into());
         Written {
             user,
             relocations,
@@ -258,8 +247,6 @@ fn read_table(
 fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
     let (first, rest) = bytes.split_at_checked(size_of::<TableHead>())?;
     let head: TableHead = bytemuck::pod_read_unaligned(first);
-    let units = layout.sizes.unit().map_or(0, |_| size_of::<UnitCounts>());
-    let (units, rest) = rest.split_at_checked(units)?;
     let (root, rest) = rest.split_at_checked(head.leaves as usize * size_of::<LeafAt>())?;
     let (zones, rest) = rest.split_at_checked(head.zones as usize * size_of::<ZoneRow>())?;
     let (chunks, rest) = rest.split_at_checked(head.chunks as usize * 4)?;
@@ -270,7 +257,6 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
         chunks: rows(chunks, head.chunks as usize),
         learned: learned.to_vec(),
         marks: rows(marks, MOST_MARKS as usize),
-        units: rows(units, 1).first().copied(),
         head,
     };
     let fixed = &layout.fixed;

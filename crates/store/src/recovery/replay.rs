@@ -48,7 +48,7 @@ impl Recovery<'_> {
         for chunk in chunks {
             self.found.headers += 1;
             let sizes = self.inner.layout.sizes;
-            let (mut used, slot) = (chunk.head.header, u64::from(sizes.slot_bytes()));
+            let (mut used, slot) = (chunk.head.header, u64::from(sizes.unit()));
             self.found.header_bytes += u64::from(used) * slot;
             for (at, &Record { lba, sum, time, other, .. }) in
                 sizes.extents(0, chunk.head.first, &chunk.records)

@@ -110,7 +110,7 @@ impl<'a> Recovery<'a> {
                 class: row.class,
                 opened_at: row.opened_at,
                 zone: row.zone,
-                chunks: ChunkPlace::decode(&table.chunks[at..end], sizes),
+                chunks: ChunkPlace::decode(&table.chunks[at..end]),
                 pages: row.pages,
                 used: row.used / sizes.page_units(),
                 padding: row.padding(),
@@ -123,7 +123,7 @@ impl<'a> Recovery<'a> {
         }
         let (time, last_seq) = (table.head.time, table.head.next_seq.saturating_sub(1));
         let (found, valid) = (Written::default(), table.head.valid as i64);
-        let deltas = table.units.map_or(0, |units| units.deltas as i64);
+        let deltas = table.head.units.deltas as i64;
         let (head, latest, missing) = (table.head, BTreeMap::new(), Vec::new());
         let salvage = None;
         Ok(Recovery {
