@@ -496,9 +496,10 @@ fn a_closed_store_without_a_metadata_zone_is_opened_if_the_loss_is_accepted() {
         let zones = metadata();
         zones.len() > 1 && zones.iter().any(|&zone| kind(&*device, zone, 2) == NOTES)
     };
-    for _ in 0..100 {
+    for round in 0..100 {
         let store = Store::open(device.clone(), OPEN).unwrap();
-        for lba in 0..150 {
+        // Each round has more notes, so that the ends of metadata zones fall between other records.
+        for lba in 0..100 + round {
             store.write(lba, &content(lba, 1)).unwrap();
             store.trim(lba).unwrap();
         }
