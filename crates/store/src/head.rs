@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::format::{BESIDE_ROWS, Group, MAGIC, PAGE, WHOLE_PAGES, Witness};
+use crate::format::{BESIDE_ROWS, Group, MAGIC, MOST, PAGE, WHOLE_PAGES, Witness};
 use crate::records::Sizes;
 
 /// Bytes of a page behind its head.
@@ -148,7 +148,9 @@ impl Head {
     pub fn of(page: &[u8]) -> Option<(Head, &[u8])> {
         let (raw, body) = page.split_at_checked(size_of::<Raw>())?;
         let raw: Raw = bytemuck::pod_read_unaligned(raw);
-        let whole = raw.magic == MAGIC && raw.crc == crc32c::crc32c(page.get(8..PAGE)?);
+        let whole = raw.magic == MAGIC
+            && raw.crc == crc32c::crc32c(page.get(8..PAGE)?)
+            && raw.seq.max(raw.a).max(raw.b) < MOST;
         whole.then(|| (raw.typed(), body))
     }
 
