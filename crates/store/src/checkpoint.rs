@@ -187,6 +187,7 @@ impl Inner {
         snapshot.settle();
         let table = self.write_table(&snapshot)?;
         self.device.flush()?;
+        self.state()?.checkpoint_ended(snapshot.head.next_seq);
         let (leaves, zones) = (snapshot.leaves.len(), snapshot.zones.len());
         tracing::debug!(whole, leaves, zones, parts = table.len(), "checkpoint written");
         self.release_meta(&snapshot, &table, begin)

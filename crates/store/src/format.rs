@@ -90,29 +90,47 @@ pub const BESIDE_ROWS: usize = size_of::<Group>() + size_of::<Witness>();
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Note {
-    /// 1: a zone was opened; 2: a page was trimmed; 3: a zone was given up.
+    /// 1: a zone was opened; 2: a page was trimmed; 3: chunks were given up.
     pub tag: u32,
-    /// Opened: number of the zone in the volume. Trimmed: the LBA. Given up: the page from which on nothing
-    /// in it is needed.
+    /// Opened: number of the zone in the volume. Trimmed: the LBA.
     pub target: u32,
-    /// Opened or given up: zone of the device.
+    /// Opened: zone of the device.
     pub device_zone: u32,
     /// Opened: class.
     pub class: u32,
-    /// Opened or given up: number of the opening.
+    /// Opened: number of the opening. Given up: number of a chunk.
     pub opening: u64,
-    /// User writes of the store at that moment.
+    /// Opened or trimmed: user writes of the store at that moment. Given up: bit `i` is 1 if the chunk whose
+    /// number is larger by `i` was given up.
     pub time: u64,
     /// Number of the note.
     pub serial: u64,
 }
 
+/// Numbers and times from this one on are of no store: so sums of some do not overflow.
+pub const MOST: u64 = 1 << 60;
+
 /// [`Note::tag`] of an opened zone.
 pub const OPENED: u32 = 1;
 /// [`Note::tag`] of a trimmed page.
 pub const TRIMMED: u32 = 2;
-/// [`Note::tag`] of a zone whose end, or all of it, is not needed any more.
+/// [`Note::tag`] of chunks that are not needed any more, and may be missing.
 pub const GIVEN_UP: u32 = 3;
+
+impl Note {
+    /// True if a store may have written it.
+    pub fn is_possible(&self) -> bool {
+        let time = if self.tag == GIVEN_UP { 0 } else { self.time };
+        self.serial.max(self.opening).max(time) < MOST
+    }
+
+    /// The numbers of the chunks that it gives up.
+    pub fn given_up(&self) -> impl Iterator<Item = u64> + use<> {
+        let Note { tag, opening: first, time: bits, .. } = *self;
+        let is_set = move |bit: &u64| tag == GIVEN_UP && bits >> bit & 1 == 1;
+        (0..64).filter(is_set).map(move |bit| first.saturating_add(bit))
+    }
+}
 
 /// The place of a leaf of the map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]

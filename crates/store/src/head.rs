@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::format::{BESIDE_ROWS, Group, MAGIC, PAGE, VERSION, Witness};
+use crate::format::{BESIDE_ROWS, Group, MAGIC, MOST, PAGE, VERSION, Witness};
 
 /// Bytes of a page behind its head.
 pub const BODY: usize = PAGE - size_of::<Raw>();
@@ -164,7 +164,9 @@ impl Head {
     pub fn of(page: &[u8]) -> Option<(Head, &[u8])> {
         let (raw, body) = page.split_at_checked(size_of::<Raw>())?;
         let raw: Raw = bytemuck::pod_read_unaligned(raw);
-        let whole = raw.magic == MAGIC && raw.crc == crc32c::crc32c(page.get(8..PAGE)?);
+        let whole = raw.magic == MAGIC
+            && raw.crc == crc32c::crc32c(page.get(8..PAGE)?)
+            && raw.numbers().into_iter().all(|number| number < MOST);
         whole.then(|| (raw.typed(), body))
     }
 
@@ -240,6 +242,12 @@ impl Raw {
             }
         };
         Raw { magic: MAGIC, crc: 0, kind, version, store, seq, zone, page, rest }
+    }
+
+    /// The numbers of 8 bytes, whatever the kind.
+    fn numbers(&self) -> [u64; 3] {
+        let RawMeta { own: [a, b], .. } = bytemuck::cast(self.rest);
+        [self.seq, a, b]
     }
 
     fn typed(&self) -> Head {

@@ -113,7 +113,9 @@ impl Layout {
             && fixed.hotness <= 1
             && meta.iter().all(|&zone| zone < geometry.zones)
             && (3..=geometry.zones).contains(&fixed.meta_zones)
-            && meta.len() == fixed.meta_zones as usize;
+            && meta.len() == fixed.meta_zones as usize
+            && (1..=u64::from(geometry.zones) * u64::from(fixed.zone_pages))
+                .contains(&fixed.logical_pages);
         if !agree {
             return Err(wrong("sizes that contradict each other".to_string()));
         }

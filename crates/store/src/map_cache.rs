@@ -97,13 +97,6 @@ pub struct Position {
     index: usize,
 }
 
-impl Position {
-    /// The leaf.
-    pub fn leaf(self) -> u32 {
-        self.leaf
-    }
-}
-
 /// The outcome of an eviction.
 pub enum Evicted {
     /// A leaf is gone.
@@ -201,8 +194,10 @@ impl MapCache {
             Some(bytes) => (bytes.into(), self.at(leaf).time),
             None => (vec![0; self.columns.leaf_pages() * PAGE].into(), now),
         };
-        // As the volume would have done, had the leaf been in memory all the time.
+        // As the volume would have done, had the leaf been in memory all the time. Stamps have 32 bits, and after the
+        // first round of these each comes to the same.
         let step = u64::from(Stamp::HORIZON);
+        at += (now.saturating_sub(at) >> 32).saturating_sub(1) << 32;
         while now.saturating_sub(at) > step {
             at += step;
             each_state(&mut bytes, self.columns, &mut |state| clamp(state, at as u32));
@@ -267,6 +262,14 @@ impl MapCache {
         let leaves = (0u32..).zip(&self.places).filter(|(_, place)| clean(place));
         let leaves: Vec<u32> = leaves.map(|(leaf, _)| leaf).take(most).collect();
         leaves.into_iter().for_each(|leaf| self.drop_leaf(leaf));
+    }
+
+    /// Drops a leaf if it is in memory and did not change.
+    pub fn let_go(&mut self, leaf: u32) {
+        let Place { frame, dirty, held, .. } = self.places[leaf as usize];
+        if frame != ABSENT && !dirty && !held {
+            self.drop_leaf(leaf);
+        }
     }
 
     /// Drops a leaf that is in memory. The last frame moves into its place.
@@ -339,10 +342,23 @@ impl MapCache {
         self.leaf_mut(at)[8 * LEAF + at.index] = units as u8;
     }
 
-    /// The slots and units of all pages of a page's leaf, in order.
-    pub fn places(&self, at: Position) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let leaf = self.leaf(at);
-        (0..self.leaves.entries()).map(move |i| (word(leaf, i), units(leaf, i)))
+    /// A leaf, if it is in memory.
+    pub fn get(&self, leaf: u32) -> Option<&[u8]> {
+        let frame = self.frames.get(self.places[leaf as usize].frame as usize)?;
+        Some(&frame.bytes)
+    }
+
+    /// The records whose places the bytes of a leaf have: the LBA, the slot, the units and the sum of each.
+    pub fn entries<'a>(
+        &'a self,
+        leaf: u32,
+        bytes: &'a [u8],
+    ) -> impl Iterator<Item = (u32, u32, u32, u32)> + 'a {
+        let entry = move |i| {
+            let (slot, units) = (word(bytes, i), units(bytes, i));
+            (self.leaves.lba(leaf, i), slot, units, word(bytes, LEAF + i))
+        };
+        (0..self.leaves.entries()).map(entry).filter(|&(_, slot, ..)| slot != 0)
     }
 
     /// Bytes held.

@@ -140,15 +140,6 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         self.state.volume.map().entry(self.at).page
     }
 
-    /// The places of all LBAs in the page's leaf that have one: (LBA, place).
-    pub fn places_of_leaf(&self) -> Vec<(u32, Extent)> {
-        let map = self.state.volume.map();
-        let (leaves, leaf) = (map.leaves(), self.page.leaf());
-        let places = map.places(self.page).enumerate().filter(|&(_, (slot, _))| slot != 0);
-        let extent = |(slot, units)| Extent { slot: self.state.volume.slot(slot), units };
-        places.map(|(index, place)| (leaves.lba(leaf, index), extent(place))).collect()
-    }
-
     /// Finds the LBA's record: copies it if it is in memory, in whole units. None if there is none.
     pub fn find(&self, into: &mut [u8]) -> Result<Option<RecordLookup>, StoreError> {
         self.find_at(self.place(), into)

@@ -30,7 +30,11 @@ impl MetaRecord {
     /// The notes in it, if it is one of notes.
     pub fn notes(&self) -> Vec<Note> {
         match self.head.record {
-            MetaKind::Notes(_) => rows(&self.body, (self.head.rows as usize).min(NOTES)),
+            MetaKind::Notes(_) => {
+                let mut notes = rows(&self.body, (self.head.rows as usize).min(NOTES));
+                notes.retain(Note::is_possible);
+                notes
+            }
             _ => Vec::new(),
         }
     }

@@ -3,6 +3,8 @@
 use frostline_placement::registry::Registry;
 use serde::Serialize;
 
+use crate::Durable;
+
 /// The options that a store is formatted with. They are recorded on the device, but for `schemes` and
 /// `force`.
 #[derive(Clone, Debug)]
@@ -95,6 +97,9 @@ pub struct Open {
     pub accept_loss: bool,
     /// The schemes that names stand for: the store's must be one of them.
     pub schemes: Registry,
+    /// What was durable of the store, as its owner knows from elsewhere ([`Store::durable`](crate::Store::durable));
+    /// nothing if it doesn't. A store that has less has lost synced pages.
+    pub durable: Durable,
 }
 
 impl Open {
@@ -105,6 +110,7 @@ impl Open {
         compression: Compression::Lz4,
         accept_loss: false,
         schemes: Registry::published(),
+        durable: Durable { chunks: 0, notes: 0 },
     };
 }
 

@@ -339,13 +339,7 @@ impl Inner {
         let end = range.end.min(self.layout.fixed.logical_pages as u32);
         let leaves = self.state()?.volume.map().leaves();
         for leaf in leaves.find(range.start).0..leaves.count(end.into()) {
-            let state = self.state()?;
-            if state.volume.map().is_blank(leaf) {
-                continue;
-            }
-            let places = self.mapped(state, leaves.pages_of(leaf).start)?.places_of_leaf();
-            self.shrink_map()?;
-            let lbas = places.into_iter().map(|(lba, _)| lba);
+            let lbas = self.records_of_leaf(leaf)?.into_iter().map(|(lba, ..)| lba);
             lbas.filter(|lba| (range.start..end).contains(lba)).for_each(&mut *visit);
         }
         Ok(())

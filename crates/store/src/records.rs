@@ -3,7 +3,7 @@
 use frostline_log::{Extent, Slot};
 
 use crate::StoreError;
-use crate::format::{DELTA, Form, IMAGE, PAGE, Row, TAIL};
+use crate::format::{DELTA, Form, IMAGE, MOST, PAGE, Row, TAIL};
 
 /// Zeroes that fill up the last unit of a record.
 const ZEROES: [u8; PAGE] = [0; PAGE];
@@ -166,7 +166,7 @@ impl Record {
             TAIL if sizes.has_deltas() => lba.checked_add(sizes.pages)?.checked_add(sizes.pages)?,
             _ => return None,
         };
-        let known = (1..=PAGE).contains(&bytes.into());
+        let known = (1..=PAGE).contains(&bytes.into()) && time < MOST;
         known.then_some(Record { lba, sum, time, bytes, other })
     }
 

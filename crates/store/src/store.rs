@@ -35,7 +35,7 @@ pub struct Store {
 
 /// How much of what a store wrote is durable. It only grows, over crashes as well: a store that has less than
 /// it once had has lost what it promised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Durable {
     /// All chunks up to this number.
     pub chunks: u64,
@@ -60,6 +60,14 @@ impl Store {
     /// No store, or one of a newer format; an error of the device.
     pub fn zones_on(device: &dyn Device) -> Result<u32, StoreError> {
         recovery::zones_on(device)
+    }
+
+    /// The number of the store on a device, drawn when it was formatted.
+    ///
+    /// # Errors
+    /// As for [`Store::zones_on`].
+    pub fn number_on(device: &dyn Device) -> Result<u64, StoreError> {
+        recovery::number_on(device)
     }
 
     /// Opens a store, and repairs what a crash left. Reads the headers of what was written since

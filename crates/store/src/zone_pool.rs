@@ -19,6 +19,8 @@ pub struct DataZone {
     pub opening: u64,
     /// Its chunks.
     pub chunks: Vec<ChunkPlace>,
+    /// The numbers of those that the checkpoint does not cover with which the store was opened.
+    pub late: Vec<u64>,
     /// Pages of the device's zone that are given away, headers included.
     pub pages: u32,
     /// Of these, written.
@@ -162,6 +164,7 @@ impl ZonePool {
         debug_assert_eq!(zone.pages, chunk.start);
         let place = ChunkPlace { first: chunk.first, start: chunk.start, header: chunk.header() };
         zone.chunks.push(place);
+        zone.late.push(chunk.seq);
         zone.pages += 1 + chunk.pages();
     }
 

@@ -5,7 +5,7 @@ use frostline_lab::{
     LatencyReport, binary,
 };
 
-use frostline_store::{Compression, DeltaCounts};
+use frostline_store::Compression;
 
 use super::speed;
 use crate::table::columns;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use frostline_db::Replacement;
-use frostline_store::{Cleaning, Compression};
+use frostline_store::{Cleaning, Compression, Format};
 
 use crate::device::DeviceSpec;
 use crate::speed::Speed;

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use frostline_zone::{AlignedBuf, Device, DeviceError, Operation, ZoneInfo, ZoneState};
 
 use crate::StoreError;
+use crate::chunk_place::ChunkPlace;
 use crate::error::of_zone;
 use crate::format::{
-    LeafAt, MOST_MARKS, Mark, Note, PAGE, SUPERBLOCKS, Super, TableHead, VERSION, ZoneRow, rows,
+    LeafAt, MOST, MOST_MARKS, Mark, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, VERSION,
+    ZoneRow, rows,
 };
 use crate::head::{Head, MetaHead, MetaKind, TablePart};
 use crate::layout::Layout;
@@ -262,7 +264,16 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
     let fixed = &layout.fixed;
     let meta_pages = fixed.device_pages as usize * layout.meta.len();
     let chunks: u64 = table.zones.iter().map(|z| u64::from(z.chunks)).sum();
+    let TableHead { time, valid, next_seq, next_opening, next_serial, .. } = head;
+    let numbers = [time, valid, next_seq, next_opening, next_serial, head.notes_from];
+    let UnitCounts { user, relocated, headers, padding, deltas } = head.units;
     let sound = marks.len() == table.marks.len() * size_of::<Mark>()
+        && numbers
+            .iter()
+            .chain(&head.written)
+            .chain(&[user, relocated, headers, padding, deltas])
+            .all(|&number| number < MOST / PAGE as u64)
+        && table.zones.iter().all(|zone| zone.opening < MOST)
         && head.leaves == layout.leaves()
         && table.root.iter().all(|at| (at.page as usize) < meta_pages)
         && chunks == table.chunks.len() as u64
@@ -273,7 +284,26 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
                 && u64::from(z.garbage) + u64::from(z.padding()) <= z.used.into()
                 && z.used <= layout.zone_units()
         });
-    sound.then_some(table)
+    (sound && has_possible_chunks(layout, &table)).then_some(table)
+}
+
+/// True if the chunks of each zone lie one behind the other, within what was written there. A rebuild counts some
+/// without pages.
+fn has_possible_chunks(layout: &Layout, table: &Table) -> bool {
+    let mut rest = &table.chunks[..];
+    table.zones.iter().all(|row| {
+        let Some((chunks, behind)) = rest.split_at_checked(row.chunks as usize) else {
+            return false;
+        };
+        rest = behind;
+        let chunks = ChunkPlace::decode(chunks);
+        let follow =
+            |pair: &[ChunkPlace]| pair[0].first <= pair[1].first && pair[0].start < pair[1].start;
+        let units = layout.sizes.page_units();
+        chunks.windows(2).all(follow)
+            && chunks.iter().all(|chunk| chunk.header <= units)
+            && chunks.last().is_none_or(|c| c.start < row.pages && c.first <= row.used / units)
+    })
 }
 
 /// The records of notes that a table may not cover.

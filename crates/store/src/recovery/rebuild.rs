@@ -24,7 +24,7 @@ use crate::records::{ROW, Sizes};
 use crate::state::State;
 use crate::volume;
 use crate::written::Written;
-use crate::{Format, Loss, Open, StoreError};
+use crate::{Durable, Format, Loss, Open, StoreError};
 
 /// The result of a rebuild: its sources, and the pages that are missing.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -121,7 +121,8 @@ pub fn rebuild(
     // The last word of a store that was closed is in a chunk without records, which is no late one.
     let told = chunks_of(&contents, store).map(|(_, first)| first.durable).max();
     let known = told.unwrap_or(0).max(old.covered);
-    let mut recovery = Recovery::new(&inner, no_table(&layout), old.trims, old.durable)?;
+    let durable = Durable { chunks: old.durable, notes: 0 };
+    let mut recovery = Recovery::new(&inner, no_table(&layout), old.trims, durable)?;
     let mut salvage = Salvage { known, unneeded: old.unneeded, ..Salvage::default() };
     recovery.epochs = epochs(&layout, &contents, store, &mut recovery.missing, &mut salvage);
     recovery.salvage = Some(salvage);

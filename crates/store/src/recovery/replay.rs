@@ -261,23 +261,15 @@ impl Recovery<'_> {
     /// Marks the pages that lay in zones which are gone, and which no newer copy was found of.
     pub(super) fn lose_pages(&mut self, zones: &mut BTreeMap<u32, Loss>) -> Result<(), StoreError> {
         for leaf in 0..self.inner.layout.leaves() {
-            let state = self.inner.state()?;
-            let first = state.volume.map().leaves().pages_of(leaf).start;
-            let first = self.inner.mapped(state, first)?;
-            let places = first.places_of_leaf();
-            let mut state = first.into_state();
-            for (lba, at) in places {
+            for (lba, at, _) in self.inner.records_of_leaf(leaf)? {
                 if let Some(loss) = zones.get_mut(&at.slot.zone)
                     && !self.latest.contains_key(&lba)
                 {
                     loss.add(self.inner.layout.sizes.page_of(lba));
                     self.count_valid(lba, -1);
-                    let mut page = self.inner.mapped(state, lba)?;
-                    page.lose();
-                    state = page.into_state();
+                    self.inner.mapped(self.inner.state()?, lba)?.lose();
                 }
             }
-            drop(state);
             self.inner.drop_clean_leaves()?;
         }
         Ok(())
