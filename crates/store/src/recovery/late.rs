@@ -168,11 +168,17 @@ impl Recovery<'_> {
         &self,
         wanted: impl Fn(&ChunkHead) -> bool,
     ) -> Result<Option<(u32, u32)>, StoreError> {
-        let named: BTreeSet<u32> = self.epochs.iter().map(|epoch| epoch.device_zone).collect();
+        let written = |zone: u32| (self.info[zone as usize].write_pointer / PAGE as u64) as u32;
+        // Another opening of a named zone may lie there, if it was reset since.
+        let is_there = |epoch: &&ZoneEpoch| match epoch.row {
+            Some(row) => written(epoch.device_zone) >= row.pages,
+            None => epoch.pages > 0,
+        };
+        let named = self.epochs.iter().filter(is_there).map(|epoch| epoch.device_zone);
+        let named: BTreeSet<u32> = named.collect();
         let mut bytes = AlignedBuf::zeroed(PAGE);
         for &zone in self.inner.layout.data.iter().filter(|zone| !named.contains(zone)) {
-            let info = self.info[zone as usize];
-            let written = (info.write_pointer / PAGE as u64) as u32;
+            let (info, written) = (self.info[zone as usize], written(zone));
             let mut page = 0;
             while page < written && info.state != ZoneState::Offline {
                 let at = u64::from(page) * PAGE as u64;
