@@ -16,7 +16,7 @@ from html import escape
 
 ROW, BAR, TOP, LEFT, WIDTH, RIGHT = 24, 15, 124, 160, 520, 120
 BASELINE, BOUND = "nosep", "oracle-plan"
-OURS = ("lifespan", "frozen", "midas-frozen", "frozen-lifespan", "survival", "frostline")
+OURS = ("lifespan", "frozen", "midas-frozen", "frozen:lifespan", "survival", "frostline")
 FORESIGHT = ("frozen-perfect", "fk", "fk-kmeans", "oracle-death", "oracle-rate", "oracle-rate-frozen", "ora", "oracle-plan")
 SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 

@@ -46,7 +46,8 @@ fn shape() -> Shape {
 }
 
 fn format() -> Format {
-    Format { logical_pages: Some(PAGES.into()), checkpoint_writes: Some(300), ..Format::default() }
+    let logical_pages = Some(PAGES.into());
+    Format { logical_pages, checkpoint_writes: Some(300), unit: 4096, ..Format::default() }
 }
 
 /// The image of a store that was used for a while and dropped.

@@ -58,9 +58,9 @@ pub struct Common {
     /// Garbage proportion above which Frostline cleans
     #[arg(long, default_value_t = 0.15)]
     pub gp: f64,
-    /// Bytes of the units of Frostline's store; if none, it keeps whole pages
-    #[arg(long)]
-    pub unit: Option<u32>,
+    /// Bytes of the units of Frostline's store; with 4096 it writes whole pages
+    #[arg(long, default_value_t = 64)]
+    pub unit: u32,
     /// Directory to put fresh directories into, which are removed afterwards
     #[arg(long, default_value = ".")]
     pub directory: PathBuf,

@@ -26,6 +26,6 @@ pub struct Placement {
     pub scheme: String,
     /// The garbage proportion above which it cleans.
     pub gp: f64,
-    /// Bytes of the units of its store, if it is in units.
-    pub unit: Option<u32>,
+    /// Bytes of the units of its store.
+    pub unit: u32,
 }

@@ -33,8 +33,8 @@ pub struct Job {
     pub scheme: String,
     /// Frostline's garbage proportion.
     pub gp: f64,
-    /// Bytes of the units of Frostline's store, if it is in units.
-    pub unit: Option<u32>,
+    /// Bytes of the units of Frostline's store.
+    pub unit: u32,
     /// An empty directory.
     pub directory: PathBuf,
 }

@@ -89,6 +89,7 @@ class Store:
         scheme: str,
         victim: str,
         gp: float,
+        unit: int | None = ...,
         pages: int | None = ...,
     ) -> Store: ...
     def write(self, lba: int, page: bytes) -> None: ...
@@ -123,6 +124,7 @@ class Db:
         log_bytes: int | str | None = ...,
         scheme: str | None = ...,
         victim: str | None = ...,
+        unit: int | None = ...,
         create: bool,
     ) -> Db: ...
     def table(self, name: str) -> Tree: ...

@@ -46,16 +46,25 @@ class Store:
         scheme: str = "sepbit",
         victim: str = "cost-benefit",
         gp: float = 0.15,
+        unit: int = 64,
         pages: int | None = None,
     ) -> Store:
         """Opens the store in a directory, or on a device: ``mem:``, ``block:PATH``, ``zonefs:MOUNT``, ``zbd:/dev/...``.
 
         With ``size`` a store that is absent is made, of zones of ``zone`` bytes, placed by
         ``scheme``, cleaned by ``victim`` above the garbage proportion ``gp``, for ``pages`` pages
-        or as many as that allows.
+        or as many as that allows. A page takes as many units of ``unit`` bytes as it needs; with
+        4096 pages are whole.
         """
         native = _native.Store.open(
-            os.fspath(path), size=size, zone=zone, scheme=scheme, victim=victim, gp=gp, pages=pages
+            os.fspath(path),
+            size=size,
+            zone=zone,
+            scheme=scheme,
+            victim=victim,
+            gp=gp,
+            unit=unit,
+            pages=pages,
         )
         return cls(native)
 
@@ -134,15 +143,17 @@ class Db:
         log_bytes: int | str | None = None,
         scheme: str | None = None,
         victim: str | None = None,
+        unit: int = 64,
         create: bool = True,
     ) -> Db:
         """Opens the database in a directory, and makes it if it is absent and ``create`` is set;
         without a directory, one in memory that ends with it.
 
         ``memory`` is for pages; ``bound`` is what a database that is made may take on its device,
-        and ``scheme`` and ``victim`` place and clean its pages. ``log_bytes`` of the bound are for its
-        log, a sixteenth and at most 1 GiB unless given: a transaction has to fit into a twentieth of
-        that if it adds records, into a quarter if it overwrites and deletes.
+        and ``scheme`` and ``victim`` place and clean its pages. A changed page takes as many units
+        of ``unit`` bytes as what changed needs; with 4096 pages are written whole. ``log_bytes`` of
+        the bound are for its log, a sixteenth and at most 1 GiB unless given: a transaction has to fit
+        into a twentieth of that if it adds records, into a quarter if it overwrites and deletes.
         """
         where = None if path is None else os.fspath(path)
         native = _native.Db.open(
@@ -152,6 +163,7 @@ class Db:
             log_bytes=log_bytes,
             scheme=scheme,
             victim=victim,
+            unit=unit,
             create=create,
         )
         return cls(native)

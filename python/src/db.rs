@@ -75,7 +75,7 @@ impl Db {
     /// Opens the database in a directory, and makes it if it is absent; without a directory, one in
     /// memory.
     #[staticmethod]
-    #[pyo3(signature = (path=None, *, memory, bound, log_bytes=None, scheme=None, victim=None, create))]
+    #[pyo3(signature = (path=None, *, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, create))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn open(
         py: Python<'_>,
@@ -85,6 +85,7 @@ impl Db {
         log_bytes: Option<Bytes>,
         scheme: Option<String>,
         victim: Option<String>,
+        unit: Option<u32>,
         create: bool,
     ) -> Result<Db> {
         let memory = usize::try_from(memory.get()?).unwrap_or(usize::MAX);
@@ -97,6 +98,9 @@ impl Db {
         }
         if let Some(victim) = victim {
             options = options.victim(victim);
+        }
+        if let Some(unit) = unit {
+            options = options.unit(unit);
         }
         let inner = py.detach(|| match path {
             Some(path) => options.open(path),

@@ -74,7 +74,7 @@ impl Store {
 impl Store {
     /// Opens a store, and makes it if it is absent and a size is given.
     #[staticmethod]
-    #[pyo3(signature = (path, *, size=None, zone=None, scheme, victim, gp, pages=None))]
+    #[pyo3(signature = (path, *, size=None, zone=None, scheme, victim, gp, unit=None, pages=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn open(
         py: Python<'_>,
@@ -84,6 +84,7 @@ impl Store {
         scheme: String,
         victim: String,
         gp: f64,
+        unit: Option<u32>,
         pages: Option<u64>,
     ) -> Result<Store> {
         let uri = uri(path);
@@ -94,8 +95,15 @@ impl Store {
                 Some(bytes) => {
                     let shape = Shape { bytes, zone_bytes, ..Shape::default() };
                     let device = zone::create(&uri, &shape, &OpenOptions::default())?;
-                    let format =
-                        Format { scheme, victim, gp, logical_pages: pages, ..Format::default() };
+                    let unit = unit.unwrap_or(Format::default().unit);
+                    let format = Format {
+                        scheme,
+                        victim,
+                        gp,
+                        unit,
+                        logical_pages: pages,
+                        ..Format::default()
+                    };
                     Inner::format(device.clone(), &format)?;
                     device
                 }

@@ -26,11 +26,11 @@ mod tests {
 
     #[test]
     fn a_slip_is_found_and_another_word_is_not() {
-        let known = ["nosep", "sepbit", "sepgc", "frozen", "frozen-lifespan"];
+        let known = ["nosep", "sepbit", "sepgc", "frozen", "frozen-perfect"];
         assert_eq!(near("sepbits", known), Some("sepbit"));
         assert_eq!(near("SepBIT", known), Some("sepbit"));
         assert_eq!(near("spebit", known), Some("sepbit"));
-        assert_eq!(near("frozen-lifspan", known), Some("frozen-lifespan"));
+        assert_eq!(near("frozen-perfct", known), Some("frozen-perfect"));
         assert_eq!(near("midas", known), None);
     }
 }

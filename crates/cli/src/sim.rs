@@ -151,7 +151,7 @@ fn settings(args: &SimArgs) -> Result<Vec<Settings>, Failure> {
         return Err(Failure::usage("sim", &why));
     }
     let unit = args.in_units.map(|unit| u32::try_from(unit.0).unwrap_or(u32::MAX));
-    let store = args.as_store.map(|store| store.shape(unit)).transpose();
+    let store = args.as_store.map(|store| store.shape(unit.unwrap_or(4096))).transpose();
     let of_all = Settings {
         page_size: args.loading.reading.page.0,
         unit,

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use crate::catalog::{Catalog, MOST_TABLES, Table};
 use crate::core::Core;
 use crate::layout::{Divided, Label, log_id, read_label};
+use crate::logs::durable_of_store;
 use crate::mvcc::{CommitWindow, Versions};
 use crate::pages::Pages;
 use crate::pool::{Division, Pool};
@@ -58,7 +59,8 @@ impl Instances {
         let store_zones = Store::zones_on(&**device)?;
         let whole = Divided::new(device, store_zones, 0, 0)?;
         let Options { cleaning, compression, accept_loss, schemes, .. } = *options;
-        let open = Open { cleaning, compression, accept_loss, schemes, ..Open::default() };
+        let durable = durable_of_store(device, store_zones)?;
+        let open = Open { cleaning, compression, accept_loss, schemes, durable, ..Open::default() };
         let store = Arc::new(Store::open(whole.store, open)?);
         let label = read_label(&store)?;
         let divided = Divided::new(device, store_zones, label.log_zones, label.instances)?;
@@ -120,7 +122,7 @@ impl Db {
         let wal = Arc::new(Wal::open(log, log_id(store, instance)?, &wal_options)?);
         let space =
             PageSpace { store: store.clone(), first: instance * label.pages, pages: label.pages };
-        let memory = Division::of(options.buffer_bytes, space.is_in_units());
+        let memory = Division::of(options.buffer_bytes, space.has_deltas());
         let clock = store.stats()?.written.user;
         let end = wal.end();
         let window = Arc::new(CommitWindow::new(end, options.most_version_bytes()));

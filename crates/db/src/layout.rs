@@ -15,7 +15,7 @@ use crate::wal::Wal;
 const LOG_ACTIVE: u32 = 2;
 
 /// Databases that share a store at most: it keeps a mark for each.
-const MOST_INSTANCES: u32 = 256;
+pub const MOST_INSTANCES: u32 = 256;
 
 /// The fewest zones of a log.
 pub const FEWEST_LOG_ZONES: u32 = 4;
@@ -130,7 +130,12 @@ impl Divided {
 
 /// The unique number of a log.
 pub fn log_id(store: &Store, instance: u32) -> Result<u64, DbError> {
-    Ok(store.info()?.store.wrapping_add(u64::from(instance) << 1))
+    Ok(number_of_log(store.info()?.store, instance))
+}
+
+/// The unique number of a log behind the store of this number.
+pub fn number_of_log(store: u64, instance: u32) -> u64 {
+    store.wrapping_add(u64::from(instance) << 1)
 }
 
 fn write_first_pages(store: &Store, first: u32, label: &Label) -> Result<(), DbError> {

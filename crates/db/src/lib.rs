@@ -63,6 +63,7 @@ mod direction;
 mod error;
 pub mod key;
 mod layout;
+mod logs;
 mod metrics;
 mod mvcc;
 mod node;

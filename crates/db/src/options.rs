@@ -53,7 +53,7 @@ pub enum Replacement {
 /// Options for opening a database.
 #[derive(Clone)]
 pub struct Options {
-    /// Bytes of memory for pages; in a store in units a quarter is for changes, and up to seven sixteenths for records,
+    /// Bytes of memory for pages; in a store with deltas a quarter is for changes, and up to seven sixteenths for records,
     /// of pages that are not in memory.
     pub buffer_bytes: usize,
     /// The replacement policy of the buffer.

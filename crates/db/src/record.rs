@@ -7,19 +7,15 @@
 use crate::mvcc::{Change, Write, WriteKind, WriteSet};
 
 /// Pages got other contents, some were freed, and a node lost a child.
-pub const PAGES: u8 = 9;
+pub const PAGES: u8 = 1;
 /// A transaction's writes.
-pub const TRANSACTION: u8 = 5;
+pub const TRANSACTION: u8 = 2;
 /// A page was split in two.
-pub const SPLIT: u8 = 6;
+pub const SPLIT: u8 = 3;
 /// A tree was made, and a transaction's writes name it.
-pub const CREATE: u8 = 7;
-
+pub const CREATE: u8 = 4;
 /// Of the store so much was durable: all chunks up to a number, and all notes before one.
-pub const STORE: u8 = 8;
-
-/// Kinds of which records had other forms: of a transaction, a split, pages, a new tree.
-pub const FORMER: [u8; 4] = [1, 2, 3, 4];
+pub const STORE: u8 = 5;
 
 /// Bytes of a write in a record beside key and value, at most.
 pub const WRITE_BYTES: usize = 11;

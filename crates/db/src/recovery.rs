@@ -10,17 +10,16 @@
 //! records are in it, and these are left out. Redone, they would need the room that they once had,
 //! in trees that have shrunk since, and pages and log for that might be missing.
 
-use frostline_store::{Durable, Store};
+use frostline_store::Store;
 
 use crate::core::Core;
 use crate::direction::Direction;
 use crate::layout::{CATALOG, FIRST_PAGES, OVERFLOW_TREE};
 use crate::overflow::number_behind;
 use crate::pages::Used;
-use crate::record::{CREATE, FORMER, LoggedWrites, PAGES, SPLIT, STORE, TRANSACTION, parse_create};
+use crate::record::{CREATE, LoggedWrites, PAGES, SPLIT, STORE, TRANSACTION, parse_create};
 use crate::scan::Scan;
 use crate::view::View;
-use crate::wal::Lsn;
 use crate::{DbError, Progress};
 
 /// Counters of a recovery.
@@ -90,13 +89,12 @@ impl Recovery<'_> {
     fn redo_structure(&mut self, used: &mut Used) -> Result<(), DbError> {
         let trees = &self.core.trees;
         let structure = &mut self.found.structure;
-        let store = trees.store().durable()?;
         trees.wal().replay(
             &mut |position, kind, record: &[u8]| {
                 *structure += u64::from(![TRANSACTION, STORE].contains(&kind));
                 match kind {
-                    TRANSACTION => Ok(()),
-                    STORE => check_store(&store, position, record),
+                    // The store was checked against the log when it was opened.
+                    TRANSACTION | STORE => Ok(()),
                     SPLIT => trees.redo_split(used, position, record),
                     PAGES => trees.redo_pages(used, position, record),
                     CREATE => {
@@ -104,10 +102,6 @@ impl Recovery<'_> {
                         let (root, _) = parse_create(record).ok_or(malformed)?;
                         trees.redo_create(used, position, root)
                     }
-                    _ if FORMER.contains(&kind) => Err(DbError::Record {
-                        position,
-                        what: "is of an older program: that has to open and close the database",
-                    }),
                     _ => Err(DbError::Record { position, what: "is of no known kind" }),
                 }
             },
@@ -143,21 +137,6 @@ impl Recovery<'_> {
                 }
             },
         )
-    }
-}
-
-/// Checks that the store has what was durable of it when a record was logged. A store whose end is missing
-/// looks as if a crash had taken it.
-fn check_store(found: &Durable, position: Lsn, record: &[u8]) -> Result<(), DbError> {
-    let malformed = DbError::Record { position, what: "is not about the store" };
-    let (chunks, notes) = record.split_first_chunk().ok_or(malformed.clone())?;
-    let notes = notes.try_into().map_err(|_| malformed)?;
-    match u64::from_le_bytes(*chunks) <= found.chunks && u64::from_le_bytes(notes) <= found.notes {
-        true => Ok(()),
-        false => {
-            let what = "tells of pages that the store has lost: it is as it was before";
-            Err(DbError::Record { position, what })
-        }
     }
 }
 

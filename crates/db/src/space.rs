@@ -47,9 +47,9 @@ pub struct OutgoingDelta<'a> {
 }
 
 impl PageSpace {
-    /// True if the store writes less than a page where less changed, or less is used.
-    pub fn is_in_units(&self) -> bool {
-        self.store.unit().is_some()
+    /// True if the store writes a page as the words that changed.
+    pub fn has_deltas(&self) -> bool {
+        self.store.has_deltas()
     }
 
     /// Number of the database among those that share the store.

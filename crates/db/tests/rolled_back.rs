@@ -24,7 +24,7 @@ fn options() -> Options {
     }
 }
 
-fn create(unit: Option<u32>) -> Arc<dyn Device> {
+fn create(unit: u32) -> Arc<dyn Device> {
     let device = in_memory(&shape()).unwrap();
     // One class, so that all of the store's chunks are in one zone for long.
     let store = Format { scheme: "nosep".to_string(), unit, ..Create::default().store };
@@ -80,7 +80,7 @@ fn refused(device: &Arc<dyn Device>) -> DbError {
 
 #[test]
 fn a_log_as_it_was_before_pages_were_written_is_refused() {
-    for unit in [None, Some(64)] {
+    for unit in [4096, 64] {
         let device = create(unit);
         let db = Db::open(&device, &options()).unwrap();
         let table = db.create_table("keys").unwrap();
@@ -99,7 +99,7 @@ fn a_log_as_it_was_before_pages_were_written_is_refused() {
         let what = "what was durable behind it is missing";
         assert!(
             matches!(error, DbError::Wal(WalError::Damaged { why, .. }) if why == what),
-            "{unit:?}: {error}"
+            "{unit}: {error}"
         );
         Db::open(&device, &options()).unwrap();
     }
@@ -107,7 +107,7 @@ fn a_log_as_it_was_before_pages_were_written_is_refused() {
 
 #[test]
 fn a_log_of_a_closed_database_that_lacks_a_commit_is_refused() {
-    let device = create(None);
+    let device = create(4096);
     let db = Db::open(&device, &Options { buffer_bytes: 1 << 20, ..options() }).unwrap();
     let table = db.create_table("keys").unwrap();
     commit(&db, table, 1, 0..10);
@@ -131,7 +131,7 @@ fn a_log_of_a_closed_database_that_lacks_a_commit_is_refused() {
 
 #[test]
 fn a_store_as_it_was_before_a_checkpoint_that_the_log_tells_of_is_refused() {
-    for unit in [None, Some(64)] {
+    for unit in [4096, 64] {
         let device = create(unit);
         let db = Db::open(&device, &options()).unwrap();
         let table = db.create_table("keys").unwrap();
@@ -146,7 +146,7 @@ fn a_store_as_it_was_before_a_checkpoint_that_the_log_tells_of_is_refused() {
         let error = refused(&mixed(&*device, &*earlier, |zone| zone < first));
         assert!(
             matches!(error, DbError::Record { what, .. } if what.contains("store has lost")),
-            "{unit:?}: {error}"
+            "{unit}: {error}"
         );
         Db::open(&device, &options()).unwrap();
     }

@@ -30,7 +30,7 @@ fn device(seed: u64) -> Arc<dyn Device> {
     let shape = Shape { bytes: 40 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
     let device: Arc<dyn Device> = in_memory(&shape).unwrap();
     let log_bytes = Some([2 << 20, 4 << 20, 8 << 20][seed as usize % 3]);
-    let unit = [None, Some(64)][seed as usize / 2 % 2];
+    let unit = [4096, 64][seed as usize / 2 % 2];
     let store = Format { unit, ..Create::default().store };
     Db::create(&device, &Create { store, log_bytes, ..Create::default() }).unwrap();
     device

@@ -121,11 +121,12 @@ impl Options {
     fn format(&self, device: &dyn Device) -> engine::Create {
         let geometry = device.geometry();
         let bytes = u64::from(geometry.zones) * geometry.zone_capacity;
-        let (scheme, victim, schemes) = (self.scheme.clone(), self.victim.clone(), self.schemes);
-        let gp = self.gp;
+        let (scheme, victim) = (self.scheme.clone(), self.victim.clone());
+        let (schemes, gp, unit) = (self.schemes, self.gp, self.unit);
         let checkpoint_writes = Some((bytes / 4096 / 4).clamp(1, CHECKPOINT_WRITES));
+        let format = Format::default();
         engine::Create {
-            store: Format { scheme, schemes, victim, gp, checkpoint_writes, ..Format::default() },
+            store: Format { scheme, schemes, victim, gp, unit, checkpoint_writes, ..format },
             log_bytes: self.log_bytes,
             ..engine::Create::default()
         }

@@ -22,6 +22,7 @@ pub struct Options {
     pub(crate) parity: Option<u32>,
     pub(crate) scheme: String,
     pub(crate) victim: String,
+    pub(crate) unit: u32,
     pub(crate) schemes: Registry,
     pub(crate) create: bool,
     pub(crate) accept_loss: bool,
@@ -34,7 +35,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let Format { scheme, victim, gp, .. } = engine::Create::default().store;
+        let Format { scheme, victim, gp, unit, .. } = engine::Create::default().store;
         Options {
             memory: 64 << 20,
             bound: 16 << 30,
@@ -42,6 +43,7 @@ impl Default for Options {
             parity: None,
             scheme,
             victim,
+            unit,
             schemes: Registry::published(),
             create: true,
             accept_loss: false,
@@ -108,6 +110,14 @@ impl Options {
     /// Sets the victim policy of a new database. The default is `cost-benefit`.
     pub fn victim(mut self, victim: impl Into<String>) -> Self {
         self.victim = victim.into();
+        self
+    }
+
+    /// Sets the bytes of a unit of a new database: a changed page takes as many as the words that changed need. A
+    /// power of two from 32 to 4,096; with 4,096 pages are always written whole, as a few schemes want them. The
+    /// default is 64.
+    pub fn unit(mut self, bytes: u32) -> Self {
+        self.unit = bytes;
         self
     }
 

@@ -6,7 +6,7 @@ use frostline_zone::Device;
 
 use crate::Undecided;
 use crate::metadata::Metadata;
-use crate::page::{HEAD, MetaPage, PAGE, PageHead, Place, sum_of};
+use crate::page::{ChunkHead, HEAD, MetaPage, PAGE, PageHead, Place, sum_of};
 
 /// A chunk that the checkpoint does not cover.
 pub struct Late {
@@ -34,12 +34,11 @@ impl ChunkGroup {
         row.time > self.time && row.time - self.time <= u64::from(self.pages)
     }
 
-    fn of(header: &MetaPage, meta: &Metadata) -> Option<ChunkGroup> {
-        let at = if meta.in_units { HEAD } else { 4072 };
+    fn of(header: &MetaPage) -> Option<ChunkGroup> {
         let group = ChunkGroup {
-            from: header.u64(at),
-            time: header.u64(at + 8),
-            pages: header.u32(at + 16),
+            from: header.u64(HEAD),
+            time: header.u64(HEAD + 8),
+            pages: header.u32(HEAD + 16),
         };
         (group.pages > 0).then_some(group)
     }
@@ -121,12 +120,13 @@ fn scan(
 ) -> Result<(), Undecided> {
     let Start { opening, mut page, mut first } = *start;
     while let Some(header) = MetaPage::read(device, zone, page)? {
+        let chunk = header.chunk_head();
         let expected = |h: &PageHead| {
-            (h.kind, h.store, h.zone, h.page, h.a, h.first)
+            (h.kind, h.store, h.zone, h.page, chunk.opening, chunk.first)
                 == (CHUNK, meta.store, zone, page, opening, first)
         };
         let Some(head) = header.head().filter(expected) else { break };
-        let rows = rows(meta, &header, (zone, page), head.count)
+        let rows = rows(meta, &header, &chunk, (zone, page))
             .ok_or_else(|| Undecided::Damaged(format!("zone {zone}, page {page}: a row's kind")))?;
         let bytes: u32 = rows.iter().map(|row| row.place.bytes).sum();
         if head.seq >= meta.next_chunk {
@@ -134,12 +134,12 @@ fn scan(
                 zone,
                 opening,
                 seq: head.seq,
-                durable: head.b,
-                group: ChunkGroup::of(&header, meta),
+                durable: chunk.durable,
+                group: ChunkGroup::of(&header),
                 rows,
             });
         }
-        page += 1 + head.payload;
+        page += 1 + chunk.pages;
         first += bytes.div_ceil(PAGE as u32);
     }
     Ok(())
@@ -152,25 +152,19 @@ const CHUNK: u32 = 5;
 fn rows(
     meta: &Metadata,
     header: &MetaPage,
+    chunk: &ChunkHead,
     (zone, page): (u32, u32),
-    count: u32,
 ) -> Option<Vec<PageRow>> {
-    let (count, header_bytes, rows_at) = match meta.in_units {
-        true => (count & 0xffff, (count >> 16) * meta.unit, HEAD + 48),
-        false => (count, PAGE as u32, HEAD),
-    };
-    let mut at = u64::from(page) * PAGE as u64 + u64::from(header_bytes);
+    let (count, rows_at) = (chunk.records as usize, HEAD + 48);
+    let mut at = u64::from(page) * PAGE as u64 + u64::from(chunk.header * meta.unit);
     let mut rows = Vec::new();
-    for i in 0..count as usize {
-        let (row, form) = (rows_at + 16 * i, rows_at + 16 * count as usize + 8 * i);
-        let (kind, length) = match meta.in_units {
-            true => (header.u32(form) & 0xffff, header.u32(form) >> 16),
-            false => (0, PAGE as u32),
-        };
+    for i in 0..count {
+        let (row, form) = (rows_at + 16 * i, rows_at + 16 * count + 8 * i);
+        let (kind, length) = (header.u32(form) & 0xffff, header.u32(form) >> 16);
         let kind = Kind::of(kind)?;
         let bytes = length.next_multiple_of(meta.unit);
         let (lba, sum, time) = (header.u32(row), header.u32(row + 4), header.u64(row + 8));
-        let other = if meta.in_units { header.u32(form + 4) } else { 0 };
+        let other = header.u32(form + 4);
         let place = Place { zone, opening: None, at, bytes, sum };
         rows.push(PageRow { lba, kind, time, place, other });
         at += u64::from(bytes);

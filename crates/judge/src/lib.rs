@@ -75,10 +75,7 @@ pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
             check(device, &late, page, place)?;
         }
         let wrong = || Undecided::Damaged(format!("LBA {page}: its records are no page"));
-        let sum = match meta.in_units {
-            true => content(device, places)?.map(|page| crc32c::crc32c(&page)),
-            false => places[0].map(|image| image.sum),
-        };
+        let sum = content(device, places)?.map(|page| crc32c::crc32c(&page));
         pages.insert(page, sum.ok_or_else(wrong)?);
     }
     Ok(pages)
@@ -160,7 +157,7 @@ fn check(device: &dyn Device, late: &[Late], lba: u32, place: Place) -> Result<(
     }
 }
 
-/// A page of a store in units, of its image, its delta and its tail; none if they are not what the format says.
+/// A page, of its image, its delta and its tail; none if they are not what the format says.
 fn content(device: &dyn Device, places: Places) -> Result<Option<Vec<u8>>, Undecided> {
     let mut page = None;
     for Place { zone, at, bytes, .. } in places.into_iter().flatten() {

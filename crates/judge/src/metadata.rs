@@ -5,15 +5,13 @@ use std::collections::HashMap;
 use frostline_zone::Device;
 
 use crate::Undecided;
-use crate::page::{HEAD, MetaPage, PAGE, PageHead, Place, read, u32_at, u64_at};
+use crate::page::{HEAD, LogHead, MetaPage, PAGE, PageHead, Place, read, u32_at, u64_at};
 
 /// The records of the metadata zones that say which pages the store has.
 pub struct Metadata {
     pub store: u64,
-    /// Bytes of a unit; those of a page if the store is not in units.
+    /// Bytes of a unit.
     pub unit: u32,
-    /// True if it is in units, even if each is a page.
-    pub in_units: bool,
     pub offset_bits: u32,
     /// User writes when the table was written.
     pub time: u64,
@@ -67,10 +65,11 @@ pub struct MapLeaf {
 }
 
 impl MapLeaf {
-    /// Its pages, each with the places of its image, its delta and its tail. In a store in units the entries of
-    /// the pages are a third of all, and behind them are those of their deltas and then of their tails.
+    /// Its pages, each with the places of its image, its delta and its tail. Unless a
+    /// unit is a page, the entries of the pages are a third of all, and behind them are those of their deltas and
+    /// then of their tails.
     pub fn pages<'m>(&'m self, meta: &'m Metadata) -> impl Iterator<Item = (u32, Places)> + 'm {
-        let (count, kinds) = if meta.in_units { (341, 3) } else { (1024, 1) };
+        let (count, kinds) = if meta.unit < PAGE as u32 { (341, 3) } else { (1024, 1) };
         let pages = (0..count).map(move |at| {
             let place =
                 |kind| (kind < kinds).then(|| self.place(meta, at + kind * count)).flatten();
@@ -86,7 +85,7 @@ impl MapLeaf {
         if slot == 0 {
             return None;
         }
-        let units = if meta.in_units { self.bytes[8192 + at].into() } else { 1 };
+        let units = u32::from(self.bytes[8192 + at]);
         let offset = slot & ((1 << meta.offset_bits) - 1);
         let first_byte = u64::from(offset) * u64::from(meta.unit);
         let page = (first_byte / PAGE as u64) as u32;
@@ -108,6 +107,7 @@ impl MapLeaf {
 /// A record of the metadata log: its head, its rows, and the pages that follow it.
 struct LogRecord {
     head: PageHead,
+    log: LogHead,
     rows: MetaPage,
     /// The place of its payload in the ring, in pages counted through all metadata zones.
     payload_at: u32,
@@ -121,7 +121,7 @@ impl Metadata {
         let records = records(device, &block, &head, device_pages)?;
         let table = last_table(&records)
             .ok_or_else(|| Undecided::Damaged("no table is complete".to_string()))?;
-        let unit = if head.version == UNITS { block.u32(4092) } else { PAGE as u32 };
+        let unit = block.u32(112);
         if unit == 0 || !(PAGE as u32).is_multiple_of(unit) {
             return Err(Undecided::Damaged(format!("a unit of {unit} bytes")));
         }
@@ -129,7 +129,6 @@ impl Metadata {
         let mut meta = Metadata {
             store: head.store,
             unit,
-            in_units: head.version == UNITS,
             offset_bits: u32::BITS - (zone_units - 1).leading_zeros(),
             time: u64_at(&table, 0),
             next_chunk: u64_at(&table, 16),
@@ -145,10 +144,10 @@ impl Metadata {
     }
 
     fn read_table(&mut self, records: &[LogRecord], table: &[u8]) -> Result<(), Undecided> {
-        let leaf_pages = records.iter().find(|r| r.head.kind == LEAVES && r.head.count > 0);
-        let leaf_pages = leaf_pages.map_or(0, |r| r.head.payload / r.head.count);
+        let leaf_pages = records.iter().find(|r| r.head.kind == LEAVES && r.log.rows > 0);
+        let leaf_pages = leaf_pages.map_or(0, |r| r.log.payload / r.log.rows);
         let (leaves, zones) = (u32_at(table, 80), u32_at(table, 84));
-        let mut at = if self.in_units { 136 } else { 96 };
+        let mut at = 136;
         for number in 0..leaves {
             let (page, sum) = (u32_at(table, at), u32_at(table, at + 4));
             at += 16;
@@ -178,15 +177,13 @@ impl Metadata {
         Ok(())
     }
 
-    /// The chunks of a zone. In a store in units 24 bits are the first page, 7 the units of the header less
-    /// one, and the highest says that the chunk before has no page for its header on the device.
+    /// The chunks of a zone: 24 bits are the first page, 7 the units of the header less one, and the highest says
+    /// that the chunk before has no page for its header on the device.
     fn chunks(&self, words: impl Iterator<Item = u32>) -> Vec<CheckpointChunk> {
         let mut chunks: Vec<CheckpointChunk> = Vec::new();
         for word in words {
-            let (first, header_bytes, shared) = match self.in_units {
-                true => (word & 0xff_ffff, ((word >> 24 & 0x7f) + 1) * self.unit, word >> 31),
-                false => (word, PAGE as u32, 0),
-            };
+            let (first, shared) = (word & 0xff_ffff, word >> 31);
+            let header_bytes = ((word >> 24 & 0x7f) + 1) * self.unit;
             let start = chunks
                 .last()
                 .map_or(0, |before| before.start + (first - before.first) + 1 - shared);
@@ -198,8 +195,8 @@ impl Metadata {
     fn read_notes(&mut self, records: &[LogRecord], table: &[u8]) {
         let (next_note, notes_from) = (u64_at(table, 32), u64_at(table, 40));
         for record in records.iter().filter(|r| r.head.kind == NOTES && r.head.seq >= notes_from) {
-            self.durable = self.durable.max(record.head.a);
-            for i in 0..record.head.count as usize {
+            self.durable = self.durable.max(record.rows.chunks_durable());
+            for i in 0..record.log.rows as usize {
                 let row = HEAD + 40 * i;
                 let (tag, target) = (record.rows.u32(row), record.rows.u32(row + 4));
                 let serial = record.rows.u64(row + 32);
@@ -216,9 +213,6 @@ impl Metadata {
         }
     }
 }
-
-/// Version of the format of stores in units.
-pub const UNITS: u32 = 2;
 
 const SUPER: u32 = 1;
 const NOTES: u32 = 2;
@@ -246,7 +240,7 @@ fn records(
     device_pages: u32,
 ) -> Result<Vec<LogRecord>, Undecided> {
     let mut records = Vec::new();
-    for index in 0..of.count {
+    for index in 0..block.log_head().rows {
         let zone = block.u32(392 + 4 * index as usize);
         let (mut page, mut last_seq) = (0, 0);
         while let Some(rows) = MetaPage::read(device, zone, page)? {
@@ -257,11 +251,12 @@ fn records(
             last_seq = head.seq;
             // If a crash tore a record's payload, the next record may lie where the payload should
             // be.
-            let payload = read(device, zone, page, head.payload)?;
-            let whole = |p: &Vec<u8>| head.payload == 0 || crc32c::crc32c(p) == head.sum;
+            let log = rows.log_head();
+            let payload = read(device, zone, page, log.payload)?;
+            let whole = |p: &Vec<u8>| log.payload == 0 || crc32c::crc32c(p) == log.sum;
             if let Some(payload) = payload.filter(whole) {
-                page += head.payload;
-                records.push(LogRecord { head, rows, payload_at, payload });
+                page += log.payload;
+                records.push(LogRecord { head, log, rows, payload_at, payload });
             }
         }
     }
@@ -277,21 +272,23 @@ fn last_table(records: &[LogRecord]) -> Option<Vec<u8>> {
 
 /// The bytes of the table that begins with the first of these records; `None` if parts are missing.
 fn table_at(records: &[LogRecord]) -> Option<Vec<u8>> {
-    let head = records[0].head;
-    let parts = records.get(..head.a as usize).filter(|_| head.kind == TABLE && head.first == 0)?;
-    let in_order =
-        |(part, record): (u32, &LogRecord)| (record.head.kind, record.head.first) == (TABLE, part);
+    let (first, count, bytes_of_all) = records[0].rows.table_part();
+    let is_first = records[0].head.kind == TABLE && first == 0;
+    let parts = records.get(..count as usize).filter(|_| is_first)?;
+    let in_order = |(part, record): (u32, &LogRecord)| {
+        record.head.kind == TABLE && record.rows.table_part().0 == part
+    };
     let mut bytes = Vec::new();
     (0..).zip(parts).all(in_order).then(|| {
         parts.iter().for_each(|part| bytes.extend(&part.payload));
-        bytes.truncate(head.b as usize);
+        bytes.truncate(bytes_of_all as usize);
         bytes
     })
 }
 
 /// The leaf at a page of the metadata zones.
 fn leaf(records: &[LogRecord], page: u32, pages: u32, number: u32, sum: u32) -> Option<Vec<u8>> {
-    let holds = |r: &&LogRecord| (r.payload_at..r.payload_at + r.head.payload).contains(&page);
+    let holds = |r: &&LogRecord| (r.payload_at..r.payload_at + r.log.payload).contains(&page);
     let record = records.iter().filter(|r| r.head.kind == LEAVES).find(holds)?;
     let index = (page - record.payload_at) / pages;
     let from = (page - record.payload_at) as usize * PAGE;

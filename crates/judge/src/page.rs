@@ -12,21 +12,34 @@ pub const HEAD: usize = 72;
 /// The bytes of a page.
 pub struct MetaPage(Vec<u8>);
 
-/// The fields of a head, with the names of docs/recovery.md.
+/// The fields that all heads have, with the names of docs/recovery.md.
 #[derive(Clone, Copy, Debug)]
 pub struct PageHead {
     pub kind: u32,
-    pub version: u32,
     pub store: u64,
     pub seq: u64,
     pub zone: u32,
     pub page: u32,
-    pub count: u32,
-    pub payload: u32,
+}
+
+/// The other fields of a chunk's head.
+#[derive(Clone, Copy, Debug)]
+pub struct ChunkHead {
+    pub records: u32,
+    /// In units.
+    pub header: u32,
+    pub pages: u32,
     pub first: u32,
+    pub opening: u64,
+    pub durable: u64,
+}
+
+/// The other fields of the head of a record of the metadata log.
+#[derive(Clone, Copy, Debug)]
+pub struct LogHead {
+    pub rows: u32,
+    pub payload: u32,
     pub sum: u32,
-    pub a: u64,
-    pub b: u64,
 }
 
 impl MetaPage {
@@ -48,18 +61,36 @@ impl MetaPage {
         let whole = self.0[..4] == *b"FRST" && self.u32(4) == crc32c::crc32c(&self.0[8..]);
         whole.then(|| PageHead {
             kind: self.u32(8),
-            version: self.u32(12),
             store: self.u64(16),
             seq: self.u64(24),
             zone: self.u32(32),
             page: self.u32(36),
-            count: self.u32(40),
-            payload: self.u32(44),
-            first: self.u32(48),
-            sum: self.u32(52),
-            a: self.u64(56),
-            b: self.u64(64),
         })
+    }
+
+    pub fn chunk_head(&self) -> ChunkHead {
+        ChunkHead {
+            records: self.u32(40) & 0xffff,
+            header: self.u32(40) >> 16,
+            pages: self.u32(44),
+            first: self.u32(48),
+            opening: self.u64(56),
+            durable: self.u64(64),
+        }
+    }
+
+    pub fn log_head(&self) -> LogHead {
+        LogHead { rows: self.u32(40), payload: self.u32(44), sum: self.u32(52) }
+    }
+
+    /// Of a table: number of the part, number of parts, bytes of all.
+    pub fn table_part(&self) -> (u32, u64, u64) {
+        (self.u32(48), self.u64(56), self.u64(64))
+    }
+
+    /// Of notes: all chunks up to this number were durable.
+    pub fn chunks_durable(&self) -> u64 {
+        self.u64(56)
     }
 }
 

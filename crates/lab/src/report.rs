@@ -62,7 +62,7 @@ pub fn since_opening(store: &Store) -> Result<RunReport, StoreError> {
 
 /// Bytes of a store's unit, if pages are not written whole.
 fn unit_of(info: &StoreInfo) -> Option<u32> {
-    info.unit.filter(|&unit| unit < 4096)
+    Some(info.unit).filter(|&unit| unit < 4096)
 }
 
 /// Counts of a store with what they are of.

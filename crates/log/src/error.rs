@@ -51,12 +51,12 @@ pub enum LogError {
         spare: u64,
     },
     /// There are more slots than 32 bits can number.
-    #[error("{zones} zones of {zone_pages} pages: more slots than 32 bits can number")]
+    #[error("{zones} zones of {zone_units} units: more than 32 bits can number")]
     TooLarge {
         /// Zones.
         zones: u64,
-        /// Pages in a zone.
-        zone_pages: u32,
+        /// Units in a zone: its pages, where every page takes one slot.
+        zone_units: u32,
     },
     /// The system has not enough memory.
     #[error("no memory for {bytes} bytes")]

@@ -78,6 +78,9 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
         let old = entry.slot >> self.shift;
         let first = old == 0;
+        if !first {
+            self.check_valid(old, units.before)?;
+        }
         if !self.has_room() || first && self.valid >= self.options.records() {
             return Err(self.full());
         }
@@ -129,8 +132,11 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         units: u32,
     ) -> Result<bool, LogError> {
         self.check_lba(lba)?;
-        self.scheme.on_trim(lba);
         let slot = entry.slot;
+        if slot >> self.shift != 0 {
+            self.check_valid(slot >> self.shift, units)?;
+        }
+        self.scheme.on_trim(lba);
         *entry = MapEntry::zeroed();
         if slot >> self.shift != 0 {
             self.valid -= 1;
@@ -191,6 +197,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if entry.slot != self.number(from) {
             return Ok(None);
         }
+        self.check_valid(from.zone, before)?;
         let victim = self.event(from.zone);
         let place = self.base(from.zone) + from.offset as usize;
         let word = self.words.get(place).copied().unwrap_or(lba);
@@ -265,6 +272,22 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// The number of a slot in the map.
     pub fn number(&self, slot: Slot) -> u32 {
         (slot.zone << self.shift) + slot.offset
+    }
+
+    /// Checks that a zone counts a valid record of so many units, before it becomes garbage: a driver's map
+    /// may come from a medium.
+    #[inline]
+    fn check_valid(&self, zone: u32, units: u32) -> Result<(), LogError> {
+        let holds = |zone: u32| {
+            let counted = self.zones.garbage(zone) + self.padding_of(zone);
+            !self.zones.is_free(zone) && units <= self.zone_units.saturating_sub(counted)
+        };
+        if (zone as usize) < self.zones.len() && self.valid > 0 && holds(zone) {
+            return Ok(());
+        }
+        let why =
+            format!("the map has {units} valid slots in zone {zone} that are not counted there");
+        Err(LogError::Image { why })
     }
 
     /// Turns a copy in this zone into garbage.

@@ -532,7 +532,7 @@ fn max_zones(options: &Options, shift: u32) -> Result<usize, LogError> {
     let numbered = u64::from((u32::MAX - zone_units) >> shift);
     // Records of variable length may leave almost a page of each zone unused.
     let zone_pages = u64::from(options.zone_pages - u32::from(options.page_units > 1));
-    let too_large = |zones| LogError::TooLarge { zones, zone_pages: zone_units };
+    let too_large = |zones| LogError::TooLarge { zones, zone_units };
     match options.capacity {
         // The bound from the options would be pages / (1 - gp) and the open zones. A trigger that
         // can't be met for a while may exceed it, but not the number of slots.

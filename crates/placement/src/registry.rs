@@ -61,7 +61,6 @@ registry! {
     oracle_plan::OraclePlan,
     sepfrozen_bit::SepFrozenBit,
     sepfrozen_dac::SepFrozenDac,
-    frozen_lifespan::FrozenLifespan,
     midas_frozen::MidasFrozen,
     survival::Survival,
     frozen::Frozen,

@@ -203,7 +203,8 @@ impl Settings {
             Some(store) => (store.pages, u64::from(store.pages)),
             None => (volume.space(), u64::from(volume.unique_pages())),
         };
-        let has_deltas = self.unit.is_some() && (self.store.is_some() || volume.has_deltas());
+        let has_deltas =
+            self.unit() < self.page_size && (self.store.is_some() || volume.has_deltas());
         let capacity = match self.space {
             Space::Gp(gp) => Capacity::Elastic { gp },
             Space::Op(op) => Capacity::Fixed {

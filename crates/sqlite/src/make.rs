@@ -23,9 +23,6 @@ const GROUP_SHARE: u32 = 32;
 /// more space and is copied less than at 15 %.
 const GP: f64 = 0.3;
 
-/// Bytes of a unit: a transaction changes a few words of a page, and a delta of them takes few units.
-const UNIT: u32 = 64;
-
 /// What a store that is made is like.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
@@ -43,8 +40,8 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        let scheme = Format::default().scheme;
-        Shape { bytes: 16 << 30, zone_bytes: None, scheme, gp: GP, unit: UNIT }
+        let Format { scheme, unit, .. } = Format::default();
+        Shape { bytes: 16 << 30, zone_bytes: None, scheme, gp: GP, unit }
     }
 }
 
@@ -79,7 +76,7 @@ fn make(path: &Path, shape: &Shape) -> Result<bool, Error> {
         let format = Format {
             scheme: shape.scheme.clone(),
             gp: shape.gp,
-            unit: Some(shape.unit),
+            unit: shape.unit,
             reserve: Format::default().reserve.max(geometry.zones / GROUP_SHARE),
             checkpoint_writes: Some((pages / 4).clamp(1, CHECKPOINT_WRITES)),
             ..Format::default()

@@ -57,7 +57,7 @@ pub struct StoreFiles {
     directory: Mutex<Directory>,
     open: Mutex<BTreeMap<String, Arc<StoredFile>>>,
     journals: Mutex<BTreeMap<String, Journal>>,
-    /// Held for moments only. Of a store in units; another writes whole pages, whatever changed.
+    /// Held for moments only. Of a store with deltas; another writes whole pages, whatever changed.
     stored: Option<Mutex<StoredPages>>,
     /// One group at a time: a page of the directory has the changes of all groups before.
     committing: Mutex<()>,
@@ -88,7 +88,7 @@ impl StoreFiles {
                 Directory::new(store.pages())?
             }
         };
-        let stored = store.unit().map(|_| Mutex::new(StoredPages::new(STORED_PAGES)));
+        let stored = store.has_deltas().then(|| Mutex::new(StoredPages::new(STORED_PAGES)));
         let volume = StoreFiles {
             store,
             stored,

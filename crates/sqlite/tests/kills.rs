@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use sqlite3::{Shell, run};
 
-/// The mode of a store of whole pages, as older versions of the extension made it.
+/// The mode of a store of whole pages.
 const WHOLE_PAGES: &str = "whole pages";
 
 /// Rows that a transaction changes, so that it changes several pages.
@@ -64,10 +64,8 @@ fn kill_again_and_again(mode: &str, pragmas: &str) {
     let number = std::env::var("FROSTLINE_KILLS").ok().and_then(|n| n.parse().ok());
     let kills: u64 = number.unwrap_or(12);
     let directory = tempfile::tempdir().unwrap();
-    if mode == WHOLE_PAGES {
-        sqlite3::format_whole_pages(&directory);
-    }
-    let db = sqlite3::uri(&directory, "my.db");
+    let unit = if mode == WHOLE_PAGES { "&unit=4096" } else { "" };
+    let db = sqlite3::uri(&directory, "my.db") + unit;
     run(
         &db,
         &format!(

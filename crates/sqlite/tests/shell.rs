@@ -212,19 +212,18 @@ fn changed_rows_are_written_as_deltas_in_a_store_that_is_made() {
     let directory = tempfile::tempdir().unwrap();
     change_rows(&sqlite3::uri(&directory, "my.db"));
     let (info, stats) = sqlite3::inspect(&directory);
-    assert_eq!(info.unit, Some(64));
+    assert_eq!(info.unit, 64);
     let bytes = stats.written.user_bytes / stats.written.user;
     assert!(stats.written.user > 1000 && bytes < 1000, "{bytes} bytes each");
 }
 
 #[test]
-fn a_store_of_whole_pages_goes_on_as_it_is() {
+fn a_store_of_whole_pages_writes_no_deltas() {
     skip_without_sqlite3!();
     let directory = tempfile::tempdir().unwrap();
-    sqlite3::format_whole_pages(&directory);
-    change_rows(&sqlite3::uri(&directory, "my.db"));
+    change_rows(&(sqlite3::uri(&directory, "my.db") + "&unit=4096"));
     let (info, stats) = sqlite3::inspect(&directory);
-    assert_eq!(info.unit, None);
+    assert_eq!(info.unit, 4096);
     assert_eq!(stats.written.user_bytes, 4096 * stats.written.user);
 }
 

@@ -51,7 +51,7 @@ fn memory() {
     let contents = contents();
     let page_of = |lba: u64| &contents[lba as usize * PAGE % contents.len()..][..PAGE];
     let device = in_memory(&shape(BYTES)).expect("memory");
-    let format = Format { force: true, ..Format::default() };
+    let format = Format { force: true, unit: 4096, ..Format::default() };
     let (mut all, mut copies, mut sums, mut appends) = (vec![], vec![], vec![], vec![]);
     // In the first round the system gives the memory.
     for _ in 0..6 {
@@ -122,7 +122,7 @@ fn file_device(path: &Path, bytes: u64) -> (Arc<dyn Device>, u64) {
 fn store_rate(bytes: u64, contents: &[u8]) -> f64 {
     let path = directory("store-files");
     let (device, _) = file_device(&path, bytes * 3 / 2);
-    Store::format(device.clone(), &Format::default()).expect("a store");
+    Store::format(device.clone(), &Format { unit: 4096, ..Format::default() }).expect("a store");
     let store = Store::open(device, Open::default()).expect("a store");
     let pages = (bytes / PAGE as u64) as u32;
     let begun = Instant::now();
@@ -230,7 +230,8 @@ fn recovery(gib: u64) {
     let path = directory("recovery");
     let (device, _) = file_device(&path, gib * GIB * 3 / 2);
     let logical_pages = Some(gib * GIB / PAGE as u64);
-    Store::format(device.clone(), &Format { logical_pages, ..Format::default() }).expect("a store");
+    Store::format(device.clone(), &Format { logical_pages, unit: 4096, ..Format::default() })
+        .expect("a store");
     let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
     let store = Store::open(device.clone(), open).expect("a store");
     for lba in 0..store.pages() {

@@ -78,7 +78,7 @@ impl Bank {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = in_memory(&Shape { bytes: 64 << 20, ..Shape::default() })?;
-    let format = Format { unit: Some(64), hotness: true, ..Format::default() };
+    let format = Format { hotness: true, ..Format::default() };
     Store::format(device.clone(), &format)?;
     let mut bank = Bank::open(Store::open(device.clone(), Open::default())?)?;
     for n in 0..2000usize {

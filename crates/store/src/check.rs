@@ -1,6 +1,7 @@
 //! The structure of a store, checked: map, zones and headers against each other.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use frostline_log::{Extent, ZoneImage};
 use frostline_zone::{AlignedBuf, ZoneState};
@@ -35,8 +36,8 @@ pub struct CheckReport {
 impl Store {
     /// Checks the structure: that every leaf of the map is what was written, that every page lies
     /// where a header says so and no two in one slot, and that zones count what the map holds.
-    /// Contents are [`Store::scrub`]'s to read. Cleaning waits meanwhile. Beside the map, memory
-    /// is one bit a slot and the places of the chunks.
+    /// Contents are [`Store::scrub`]'s to read. Cleaning waits meanwhile. Memory is one bit for each slot of the
+    /// zones that hold pages, and the place of each chunk with a sum of 8 bytes. Leaves are read one by one.
     ///
     /// # Errors
     /// A device or a store that no longer works at all. Damage is no error, but a [`Finding`].
@@ -60,14 +61,38 @@ struct Live {
     end: u32,
     /// Slots that the map has in it.
     valid: u32,
+    /// A bit for each of its slots: 1 if the map names it.
+    mapped: Vec<u64>,
+    /// Of each chunk the sum of what the map has there: see [`mix`].
+    sums: Vec<u64>,
+}
+
+impl Live {
+    /// The words and bits of the slots of a record, as far as the zone has them.
+    fn bits(&self, place: Extent) -> impl Iterator<Item = (usize, u64)> + use<> {
+        let first = place.slot.offset as usize;
+        let last = (first + place.units as usize).min(64 * self.mapped.len());
+        (first..last).map(|at| (at / 64, 1 << (at % 64)))
+    }
+
+    /// True if the map has a record in one of these slots.
+    fn is_mapped(&self, place: Extent) -> bool {
+        self.bits(place).any(|(word, bit)| self.mapped[word] & bit != 0)
+    }
+}
+
+/// A number that stands for a record and its place. The sums of those that a chunk's header names and of those that
+/// the map has there are equal: so the map need not be asked about each.
+fn mix(lba: u32, place: Extent, sum: u32) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (lba, place, sum).hash(&mut hasher);
+    hasher.finish()
 }
 
 struct Check<'a> {
     inner: &'a Inner,
     /// By number in the volume.
     live: Vec<Option<Live>>,
-    /// A bit for each slot that the map names.
-    mapped: Vec<u64>,
     /// Leaves that can't be read.
     unknown: BTreeSet<u32>,
     /// Deltas and tails that the map names.
@@ -82,42 +107,36 @@ impl<'a> Check<'a> {
         for image in state.volume.images() {
             let zone = state.zones.get(image.zone).clone();
             let end = zone.end.get().copied().unwrap_or(zone.pages);
-            live[image.zone as usize] = Some(Live { zone, image, end, valid: 0 });
+            let mapped = vec![0; inner.layout.zone_units().div_ceil(64) as usize];
+            let sums = vec![0; zone.chunks.len()];
+            let number = image.zone as usize;
+            live[number] = Some(Live { zone, image, end, valid: 0, mapped, sums });
         }
         drop(state);
-        let slots = live.len() * inner.layout.zone_units() as usize;
-        let mapped = vec![0; slots.div_ceil(64)];
         let (unknown, report) = (BTreeSet::new(), CheckReport::default());
-        Ok(Check { inner, live, mapped, unknown, deltas: 0, report })
-    }
-
-    /// The words and bits of the slots of a record.
-    fn bits(&self, place: Extent) -> impl Iterator<Item = (usize, u64)> + use<> {
-        let first = place.slot.zone as usize * self.inner.layout.zone_units() as usize
-            + place.slot.offset as usize;
-        (first..first + place.units as usize).map(|at| (at / 64, 1 << (at % 64)))
-    }
-
-    /// True if the map has a record in one of these slots.
-    fn is_mapped(&self, place: Extent) -> bool {
-        self.bits(place).any(|(word, bit)| self.mapped[word] & bit != 0)
+        Ok(Check { inner, live, unknown, deltas: 0, report })
     }
 
     fn check_leaf(&mut self, leaf: u32) -> Result<(), StoreError> {
+        if self.inner.state()?.volume.map().is_blank(leaf) {
+            return Ok(());
+        }
         self.report.leaves += 1;
-        match self.places(leaf) {
-            Ok(places) => places.into_iter().for_each(|(lba, at)| self.check_place(lba, at)),
+        match self.records_of_leaf(leaf) {
+            Ok(records) => {
+                records.into_iter().for_each(|record| self.check_place(record));
+            }
             Err(error) => {
                 self.unknown.insert(leaf);
                 let leaves = Leaves::of(self.inner.layout.sizes);
                 self.report.findings.push(Finding::of_leaf(leaves, leaf, error)?);
             }
         }
-        self.inner.shrink_map()
+        Ok(())
     }
 
-    /// The places that a leaf names. Of one in memory, what lies on the device is read as well.
-    fn places(&self, leaf: u32) -> Result<Vec<(u32, Extent)>, StoreError> {
+    /// The records whose places a leaf has. Of one in memory, what lies on the device is read as well.
+    fn records_of_leaf(&self, leaf: u32) -> Result<Vec<(u32, Extent, u32)>, StoreError> {
         loop {
             let state = self.inner.state()?;
             let at = state.volume.map().at(leaf);
@@ -132,19 +151,17 @@ impl<'a> Check<'a> {
                 false => continue,
             }
         }
-        let state = self.inner.state()?;
-        let first = state.volume.map().leaves().pages_of(leaf).start;
-        Ok(self.inner.mapped(state, first)?.places_of_leaf())
+        self.inner.records_of_leaf(leaf)
     }
 
-    fn check_place(&mut self, lba: u32, place: Extent) {
-        if let Err(finding) = self.take_place(lba, place) {
+    fn check_place(&mut self, (lba, place, sum): (u32, Extent, u32)) {
+        if let Err(finding) = self.take_place(lba, place, sum) {
             self.report.findings.push(finding);
         }
     }
 
     /// Notes that the map names the slots of a record.
-    fn take_place(&mut self, lba: u32, place: Extent) -> Result<(), Finding> {
+    fn take_place(&mut self, lba: u32, place: Extent, sum: u32) -> Result<(), Finding> {
         let layout = &self.inner.layout;
         let page = layout.sizes.page_of(lba);
         let wrong =
@@ -155,7 +172,7 @@ impl<'a> Check<'a> {
         if place.slot.zone == 0 {
             return Err(wrong("its content was lost when the store was opened after damage"));
         }
-        let Some(Some(live)) = self.live.get(place.slot.zone as usize) else {
+        let Some(Some(live)) = self.live.get_mut(place.slot.zone as usize) else {
             return Err(wrong("the map has it in a zone that holds nothing"));
         };
         let span = live.zone.span_of(place, layout.sizes);
@@ -164,14 +181,17 @@ impl<'a> Check<'a> {
         if beyond || place.units == 0 || span.end() > live.end {
             return Err(wrong("the map has it where nothing was written"));
         }
-        if self.is_mapped(place) {
+        if live.is_mapped(place) {
             return Err(wrong("the map has another LBA in the same slot"));
         }
-        for (word, bit) in self.bits(place) {
-            self.mapped[word] |= bit;
+        for (word, bit) in live.bits(place) {
+            live.mapped[word] |= bit;
         }
-        if let Some(Some(live)) = self.live.get_mut(place.slot.zone as usize) {
-            live.valid += place.units;
+        live.valid += place.units;
+        let first = place.slot.offset / layout.sizes.page_units();
+        let chunk = live.zone.chunks.partition_point(|chunk| chunk.first <= first);
+        if let Some(of_chunk) = chunk.checked_sub(1).and_then(|chunk| live.sums.get_mut(chunk)) {
+            *of_chunk = of_chunk.wrapping_add(mix(lba, place, sum));
         }
         match layout.sizes.is_delta(lba) {
             true => self.deltas += 1,
@@ -220,15 +240,19 @@ impl<'a> Check<'a> {
                 return Ok(());
             }
         };
-        for (place, record) in sizes.extents(number, first, &records) {
+        let is_mapped = |(place, record): &(Extent, &Record)| {
             let (leaf, _) = Leaves::of(sizes).find(record.lba);
-            let known = !self.unknown.contains(&leaf);
-            if place.slot.offset + place.units > self.inner.layout.zone_units()
-                || !self.is_mapped(place)
-                || !known
-            {
-                continue;
-            }
+            place.slot.offset + place.units <= self.inner.layout.zone_units()
+                && live.is_mapped(*place)
+                && !self.unknown.contains(&leaf)
+        };
+        let records: Vec<_> = sizes.extents(number, first, &records).filter(is_mapped).collect();
+        let sums = records.iter().map(|(place, record)| mix(record.lba, *place, record.sum));
+        if sums.fold(0u64, u64::wrapping_add) == live.sums[chunk] {
+            return Ok(());
+        }
+        let before = self.report.findings.len();
+        for (place, record) in records {
             let there = u64::from(record.lba) < sizes.lbas(self.inner.layout.fixed.logical_pages)
                 && self.is_at(record, place)?;
             if !there {
@@ -241,6 +265,11 @@ impl<'a> Check<'a> {
                     what,
                 ));
             }
+        }
+        if self.report.findings.len() == before {
+            let what = "the map has records in this chunk that its header does not name";
+            let page = live.zone.chunks[chunk].start;
+            self.report.findings.push(Finding::at(zone, page, None, what));
         }
         self.inner.shrink_map()
     }

@@ -46,8 +46,6 @@ struct CheckpointState {
     /// The places of all leaves.
     root: Vec<LeafAt>,
     head: TableHead,
-    /// Of a store in units.
-    units: Option<UnitCounts>,
     zones: Vec<Zone>,
     learned: Vec<u8>,
     marks: Vec<Mark>,
@@ -79,6 +77,7 @@ impl CheckpointState {
         debug_assert!(learned.len() <= most, "more than the layout has room for");
         let root = state.volume.map().root().to_vec();
         let w = state.written(metadata);
+        let unit = u64::from(state.layout.sizes.unit());
         let head = TableHead {
             time: state.time(),
             valid: state.volume.valid_pages(),
@@ -91,17 +90,16 @@ impl CheckpointState {
             zones: zones.len() as u32,
             chunks: zones.iter().map(|zone| zone.row.chunks).sum(),
             learned: learned.len() as u32,
+            units: UnitCounts {
+                user: w.user_bytes / unit,
+                relocated: w.relocated_bytes / unit,
+                headers: w.header_bytes / unit,
+                padding: w.padding_bytes / unit,
+                deltas: state.valid_deltas(),
+            },
         };
-        let units = |unit: u32| UnitCounts {
-            user: w.user_bytes / u64::from(unit),
-            relocated: w.relocated_bytes / u64::from(unit),
-            headers: w.header_bytes / u64::from(unit),
-            padding: w.padding_bytes / u64::from(unit),
-            deltas: state.valid_deltas(),
-        };
-        let units = state.layout.sizes.unit().map(units);
         let marks = state.marks();
-        CheckpointState { leaves, root, head, units, zones, learned, marks }
+        CheckpointState { leaves, root, head, zones, learned, marks }
     }
 
     /// Every chunk in it is written, or its pages are elsewhere.
@@ -116,7 +114,6 @@ impl CheckpointState {
     /// The table, filled up to whole pages; and its length before that.
     fn table(&self) -> (Vec<u8>, usize) {
         let mut bytes = bytemuck::bytes_of(&self.head).to_vec();
-        self.units.iter().for_each(|units| bytes.extend_from_slice(bytemuck::bytes_of(units)));
         bytes.extend_from_slice(bytemuck::cast_slice(&self.root));
         self.zones.iter().for_each(|zone| bytes.extend_from_slice(bytemuck::bytes_of(&zone.row)));
         let chunks = self.zones.iter().flat_map(|zone| ChunkPlace::encode(&zone.chunks));
@@ -190,6 +187,7 @@ impl Inner {
         snapshot.settle();
         let table = self.write_table(&snapshot)?;
         self.device.flush()?;
+        self.state()?.checkpoint_ended(snapshot.head.next_seq);
         let (leaves, zones) = (snapshot.leaves.len(), snapshot.zones.len());
         tracing::debug!(whole, leaves, zones, parts = table.len(), "checkpoint written");
         self.release_meta(&snapshot, &table, begin)

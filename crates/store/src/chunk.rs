@@ -4,9 +4,9 @@ use frostline_log::{ChunkFill, ChunkShape, Extent};
 use frostline_placement::Hotness;
 use frostline_zone::AlignedBuf;
 
-use crate::format::{BESIDE_ROWS, Form, Group, IMAGE, PAGE, Row, Witness, rows};
+use crate::format::{BESIDE_ROWS, Form, Group, PAGE, Row, Witness, rows};
 use crate::head::{BODY, ChunkHead, Head, HeadKind};
-use crate::records::{Record, Sizes};
+use crate::records::{ROW, Record, Sizes};
 
 /// A chunk that is being filled, or is on its way to the device.
 pub struct Chunk {
@@ -27,7 +27,7 @@ pub struct Chunk {
     pub seq: u64,
     /// The sum of the records.
     fill: ChunkFill,
-    /// Slots of `bytes` before the records: a page, until the chunk is sealed.
+    /// Units of `bytes` before the records: a page, until the chunk is sealed.
     before: u32,
     bytes: AlignedBuf,
 }
@@ -58,7 +58,7 @@ impl Chunk {
         }
     }
 
-    /// Slots of its header, as the records are now.
+    /// Units of its header, as the records are now.
     pub fn header(&self) -> u32 {
         self.shape.header(&self.fill)
     }
@@ -70,7 +70,7 @@ impl Chunk {
 
     /// Appends a record: its bytes, and zeroes up to the end of a unit.
     pub fn push(&mut self, record: Record, hotness: Hotness, bytes: &[u8]) {
-        let (bytes, slot) = (&bytes[..record.bytes.into()], self.sizes.slot_bytes() as usize);
+        let (bytes, slot) = (&bytes[..record.bytes.into()], self.sizes.unit() as usize);
         let at = (self.before + self.fill.units) as usize * slot;
         let units = self.sizes.units_of(record.bytes.into());
         let (place, rest) = self.bytes[at..at + units as usize * slot].split_at_mut(bytes.len());
@@ -85,7 +85,7 @@ impl Chunk {
 
     /// The content of a record, in whole units.
     pub fn content(&self, extent: Extent) -> Option<&[u8]> {
-        let slot = self.sizes.slot_bytes() as usize;
+        let slot = self.sizes.unit() as usize;
         let from = extent.slot.offset.checked_sub(self.first * self.sizes.page_units())?;
         let ours = extent.slot.zone == self.zone && from + extent.units <= self.fill.units;
         let at = (self.before + from) as usize * slot;
@@ -124,32 +124,23 @@ impl Chunk {
         witness: Witness,
     ) {
         let (unit, header) = (self.sizes.unit(), self.header());
-        let group = Group { unit: unit.unwrap_or(0), ..group.unwrap_or_default() };
+        let group = Group { unit, ..group.unwrap_or_default() };
         let mut body = Vec::with_capacity(PAGE);
-        if unit.is_some() {
-            body.extend_from_slice(bytemuck::bytes_of(&group));
-            body.extend_from_slice(bytemuck::bytes_of(&witness));
-        }
+        body.extend_from_slice(bytemuck::bytes_of(&group));
+        body.extend_from_slice(bytemuck::bytes_of(&witness));
         for record in &self.records {
             body.extend_from_slice(bytemuck::bytes_of(&record.row(self.sizes)));
         }
-        if unit.is_some() {
-            for record in &self.records {
-                body.extend_from_slice(bytemuck::bytes_of(&record.form(self.sizes)));
-            }
+        for record in &self.records {
+            body.extend_from_slice(bytemuck::bytes_of(&record.form(self.sizes)));
         }
         for (record, hotness) in self.records.iter().zip(self.hotness.iter().flatten()) {
             if !self.sizes.is_delta(record.lba) {
                 body.extend_from_slice(bytemuck::bytes_of(hotness));
             }
         }
-        if unit.is_none() {
-            body.resize(Witness::at(self.sizes), 0);
-            body.extend_from_slice(bytemuck::bytes_of(&witness));
-            body.extend_from_slice(bytemuck::bytes_of(&group));
-        }
         self.move_records(header);
-        let slot = self.sizes.slot_bytes() as usize;
+        let slot = self.sizes.unit() as usize;
         // The sum of the page is over the records in it as well.
         body.resize(header as usize * slot - (PAGE - BODY), 0);
         body.extend_from_slice(&self.bytes[header as usize * slot..PAGE]);
@@ -163,13 +154,12 @@ impl Chunk {
             noted: noted as u32,
             header,
         });
-        Head::new(store, self.sizes, device_zone, self.start, head)
-            .seal(&mut self.bytes[..PAGE], &body);
+        Head::new(store, device_zone, self.start, head).seal(&mut self.bytes[..PAGE], &body);
     }
 
     /// Moves the records to right behind the header, and fills the last page up with zeroes.
     fn move_records(&mut self, header: u32) {
-        let slot = self.sizes.slot_bytes() as usize;
+        let slot = self.sizes.unit() as usize;
         let [from, to, len] =
             [self.before, header, self.fill.units].map(|slots| slots as usize * slot);
         if from != to {
@@ -201,20 +191,15 @@ impl ChunkHead {
         hotness: bool,
     ) -> Option<(Vec<Record>, Option<Vec<Hotness>>)> {
         let count = self.records as usize;
-        let before = if sizes.unit().is_some() { BESIDE_ROWS } else { 0 };
-        let body = &body[before..];
+        let body = &body[BESIDE_ROWS..];
         let behind = |columns: usize| &body[(count.saturating_mul(columns)).min(body.len())..];
-        let whole = Form { kind: IMAGE, bytes: PAGE as u16, other: 0 };
-        let mut forms = vec![whole; count.min(PAGE)];
-        if sizes.unit().is_some() {
-            forms = rows(behind(size_of::<Row>()), count);
-        }
+        let forms = rows::<Form>(behind(size_of::<Row>()), count);
         let all = rows(body, count).into_iter().zip(forms);
         let all = all.map(|(row, form)| Record::of(row, form, sizes));
         let records = all.collect::<Option<Vec<_>>>()?;
         let units: u32 = records.iter().map(|r| sizes.units_of(r.bytes.into())).sum();
         let hotness = hotness.then(|| {
-            let mut of_images = rows(behind(sizes.row_bytes()), count).into_iter();
+            let mut of_images = rows(behind(ROW), count).into_iter();
             let of_record = |record: &Record| match sizes.is_delta(record.lba) {
                 true => Hotness::default(),
                 false => of_images.next().unwrap_or_default(),

@@ -1,7 +1,5 @@
 //! Where the chunks of a zone lie, in memory and in the table of a checkpoint.
 
-use crate::records::Sizes;
-
 /// The place of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkPlace {
@@ -9,21 +7,21 @@ pub struct ChunkPlace {
     pub first: u32,
     /// Page of the device's zone where its header begins.
     pub start: u32,
-    /// Slots of its header.
+    /// Units of its header.
     pub header: u32,
 }
 
-/// In a table, the bits of a chunk's [`ChunkPlace::first`]; above them is one less than the slots of its header.
+/// In a table, the bits of a chunk's [`ChunkPlace::first`]; above them is one less than the units of its header.
 const FIRST_BITS: u32 = 24;
 
 /// In a table: the chunk before has no more pages on the device than in the volume, as its header took no page.
 const SHARED: u32 = 1 << 31;
 
 impl ChunkPlace {
-    /// Pages that a zone of a store in units may have, so that a table has room for the place of each chunk.
+    /// Pages that a zone may have, so that a table has room for the place of each chunk.
     pub const MOST_PAGES: u32 = 1 << FIRST_BITS;
 
-    /// The chunks of a zone as a table has them. In a store of whole pages that is their first pages.
+    /// The chunks of a zone as a table has them.
     pub fn encode(chunks: &[ChunkPlace]) -> Vec<u32> {
         let mut before = None;
         let of = |&chunk: &ChunkPlace| {
@@ -37,16 +35,11 @@ impl ChunkPlace {
     }
 
     /// The chunks that a table has of a zone.
-    pub fn decode(chunks: &[u32], sizes: Sizes) -> Vec<ChunkPlace> {
+    pub fn decode(chunks: &[u32]) -> Vec<ChunkPlace> {
         let mut before: Option<ChunkPlace> = None;
         let of = |&chunk: &u32| {
-            let (first, header, shares) = match sizes.unit() {
-                None => (chunk, 1, false),
-                Some(_) => {
-                    let header = (chunk & !SHARED) >> FIRST_BITS;
-                    (chunk & (ChunkPlace::MOST_PAGES - 1), header + 1, chunk & SHARED > 0)
-                }
-            };
+            let first = chunk & (ChunkPlace::MOST_PAGES - 1);
+            let (header, shares) = (((chunk & !SHARED) >> FIRST_BITS) + 1, chunk & SHARED > 0);
             let start = before.map_or(0, |before| {
                 let pages = first.saturating_sub(before.first) + u32::from(!shares);
                 before.start.saturating_add(pages)
@@ -65,15 +58,9 @@ mod tests {
 
     #[test]
     fn a_table_has_the_places_of_chunks() {
-        let sizes = Sizes::new(Some(64)).unwrap();
         let place = |first, start, header| ChunkPlace { first, start, header };
         // The second chunk takes no page more on the device than in the volume, the others one.
         let chunks = [place(0, 0, 64), place(7, 8, 5), place(9, 10, 1), place(10, 12, 30)];
-        let encoded = ChunkPlace::encode(&chunks);
-        assert_eq!(ChunkPlace::decode(&encoded, sizes), chunks);
-        let whole = [place(0, 0, 1), place(7, 8, 1), place(9, 11, 1)];
-        let encoded = ChunkPlace::encode(&whole);
-        assert_eq!(encoded, [0, 7, 9]);
-        assert_eq!(ChunkPlace::decode(&encoded, Sizes::WHOLE_PAGES), whole);
+        assert_eq!(ChunkPlace::decode(&ChunkPlace::encode(&chunks)), chunks);
     }
 }

@@ -8,15 +8,12 @@ const _: () = assert!(cfg!(target_endian = "little"), "the format is little-endi
 /// Bytes in a page.
 pub const PAGE: usize = 4096;
 
-/// Superblocks at the beginning of a metadata zone, at most: copies of each other, so that a
-/// damaged page does not lose the options.
+/// Superblocks at the beginning of each metadata zone: copies of each other, so that a damaged page does
+/// not lose the options.
 pub const SUPERBLOCKS: u32 = 2;
 
-/// The newest version of the format that this program knows: of stores in units.
-pub const VERSION: u32 = 2;
-
-/// Version of the format of stores whose pages take 4,096 bytes each.
-pub const WHOLE_PAGES: u32 = 1;
+/// Version of the format.
+pub const VERSION: u32 = 1;
 
 /// First bytes of every page that describes others.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"FRST");
@@ -33,7 +30,7 @@ pub struct Row {
     pub time: u64,
 }
 
-/// The form of a record, in the header of a chunk of a store in units.
+/// The form of a record, in the header of its chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Form {
@@ -55,8 +52,8 @@ pub const DELTA: u16 = 1;
 pub const TAIL: u16 = 2;
 
 /// A group of pages that counts as a whole or not at all, in the headers of all chunks that were sealed before it
-/// was known to be durable: in their last bytes, in a store in units behind the head. Its pages are those of the `pages` user writes
-/// behind `time`; no other writes came between them.
+/// was known to be durable: right behind the head. Its pages are those of the `pages` user writes after `time`; no
+/// other writes came between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Group {
@@ -66,12 +63,11 @@ pub struct Group {
     pub time: u64,
     /// Pages; 0 if there is no group.
     pub pages: u32,
-    /// Bytes of a unit of the store; 0 if it is not in units.
+    /// Bytes of a unit of the store, group or not: a rebuild may have no superblock.
     pub unit: u32,
 }
 
-/// Facts in a chunk's header about other zones and logs: beside the group, in front of it in a store of whole
-/// pages, behind it in a store in units.
+/// Facts in a chunk's header about other zones and logs, right behind the group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Witness {
@@ -94,29 +90,47 @@ pub const BESIDE_ROWS: usize = size_of::<Group>() + size_of::<Witness>();
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Note {
-    /// 1: a zone was opened; 2: a page was trimmed; 3: a zone was given up.
+    /// 1: a zone was opened; 2: a page was trimmed; 3: chunks were given up.
     pub tag: u32,
-    /// Opened: number of the zone in the volume. Trimmed: the LBA. Given up: the page from which on nothing
-    /// in it is needed.
+    /// Opened: number of the zone in the volume. Trimmed: the LBA.
     pub target: u32,
-    /// Opened or given up: zone of the device.
+    /// Opened: zone of the device.
     pub device_zone: u32,
     /// Opened: class.
     pub class: u32,
-    /// Opened or given up: number of the opening.
+    /// Opened: number of the opening. Given up: number of a chunk.
     pub opening: u64,
-    /// User writes of the store at that moment.
+    /// Opened or trimmed: user writes of the store at that moment. Given up: bit `i` is 1 if the chunk whose
+    /// number is larger by `i` was given up.
     pub time: u64,
     /// Number of the note.
     pub serial: u64,
 }
 
+/// Numbers and times from this one on are of no store: so sums of some do not overflow.
+pub const MOST: u64 = 1 << 60;
+
 /// [`Note::tag`] of an opened zone.
 pub const OPENED: u32 = 1;
 /// [`Note::tag`] of a trimmed page.
 pub const TRIMMED: u32 = 2;
-/// [`Note::tag`] of a zone whose end, or all of it, is not needed any more.
+/// [`Note::tag`] of chunks that are not needed any more, and may be missing.
 pub const GIVEN_UP: u32 = 3;
+
+impl Note {
+    /// True if a store may have written it.
+    pub fn is_possible(&self) -> bool {
+        let time = if self.tag == GIVEN_UP { 0 } else { self.time };
+        self.serial.max(self.opening).max(time) < MOST
+    }
+
+    /// The numbers of the chunks that it gives up.
+    pub fn given_up(&self) -> impl Iterator<Item = u64> + use<> {
+        let Note { tag, opening: first, time: bits, .. } = *self;
+        let is_set = move |bit: &u64| tag == GIVEN_UP && bits >> bit & 1 == 1;
+        (0..64).filter(is_set).map(move |bit| first.saturating_add(bit))
+    }
+}
 
 /// The place of a leaf of the map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -132,13 +146,13 @@ pub struct LeafAt {
 
 /// Begins the table of a checkpoint. Behind it: the places of all leaves ([`LeafAt`]), the zones
 /// that hold pages ([`ZoneRow`]), for each of them the offset of each chunk's first page
-/// (`u32`), what the scheme has learned, and the engines' marks ([`Mark`]). In a store in units [`UnitCounts`] is right behind it.
+/// (`u32`), what the scheme has learned, and the engines' marks ([`Mark`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct TableHead {
     /// User writes of the store.
     pub time: u64,
-    /// Valid pages, and in a store in units their valid deltas and tails.
+    /// Valid pages, and their valid deltas and tails.
     pub valid: u64,
     /// Number of the first chunk that the checkpoint does not cover.
     pub next_seq: u64,
@@ -158,9 +172,11 @@ pub struct TableHead {
     pub chunks: u32,
     /// Bytes that the scheme has learned.
     pub learned: u32,
+    /// Units written, and valid deltas.
+    pub units: UnitCounts,
 }
 
-/// Counts of a store in units; those of units written are since it was formatted.
+/// Units written since the store was formatted, and valid deltas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct UnitCounts {
@@ -190,9 +206,9 @@ pub struct ZoneRow {
     pub opened_at: u32,
     /// Volume time of its last append.
     pub sealed_at: u32,
-    /// Twice the slots (or units) among `used` that pad chunks, and 1 more if it is sealed.
+    /// Twice the units among `used` that pad chunks, and 1 more if it is sealed.
     pub padding_and_sealed: u32,
-    /// Slots (or units) that were used, or can't be any more.
+    /// Units that were used, or can't be any more.
     pub used: u32,
     /// Of these, garbage.
     pub garbage: u32,
@@ -210,7 +226,7 @@ impl ZoneRow {
         self.padding_and_sealed & 1 == 1
     }
 
-    /// Slots (or units) that pad chunks.
+    /// Units that pad chunks.
     pub fn padding(&self) -> u32 {
         self.padding_and_sealed / 2
     }
@@ -232,7 +248,7 @@ pub struct Mark {
 pub const MOST_MARKS: u32 = 256;
 
 /// The options that a store was formatted with, behind the head of a superblock. Behind it: the
-/// metadata zones (`u32` each). The last four bytes of the page are the bytes of a unit, in a store in units.
+/// metadata zones (`u32` each).
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Super {
@@ -248,8 +264,8 @@ pub struct Super {
     pub device_pages: u32,
     /// Pages of the user that a zone can hold.
     pub zone_pages: u32,
-    /// Pages in a chunk.
-    pub chunk_pages: u32,
+    /// Bytes of a unit.
+    pub unit: u32,
     /// Zones of the device.
     pub device_zones: u32,
     /// Free zones below which the store is cleaned.

@@ -1,20 +1,13 @@
 //! Heads of pages that describe others: typed here, and as they lie on the device.
 
+use std::ops::Range;
+
 use bytemuck::{Pod, Zeroable};
 
-use crate::format::{BESIDE_ROWS, Group, MAGIC, PAGE, WHOLE_PAGES, Witness};
-use crate::records::Sizes;
+use crate::format::{BESIDE_ROWS, Group, MAGIC, MOST, PAGE, VERSION, Witness};
 
 /// Bytes of a page behind its head.
 pub const BODY: usize = PAGE - size_of::<Raw>();
-
-/// Where superblocks have the bytes of a unit, behind the head: at the end of the page. A store whose pages take
-/// 4,096 bytes each has none there.
-pub const UNIT_AT: usize = BODY - 4;
-
-/// Bits of a head's `count` in which a chunk of a store in units has its records; above them are the units of its
-/// header.
-const RECORDS_BITS: u32 = 16;
 
 /// The head of a page that describes others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +50,7 @@ pub struct ChunkHead {
     pub durable: u64,
     /// All notes before this number (modulo 2^32) were durable.
     pub noted: u32,
-    /// Slots of the header: one page, but in a store in units as many units as it needs. The records begin behind it.
+    /// Units of the header. The records begin behind it.
     pub header: u32,
 }
 
@@ -111,8 +104,8 @@ pub struct TablePart {
     pub bytes: u64,
 }
 
-/// A head as it lies on the device. docs/recovery.md says what the last four fields are in each kind.
-#[derive(Clone, Copy, Default, Pod, Zeroable)]
+/// A head as it lies on the device.
+#[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Raw {
     magic: u32,
@@ -124,12 +117,35 @@ struct Raw {
     seq: u64,
     zone: u32,
     page: u32,
-    count: u32,
-    payload: u32,
+    /// A [`RawChunk`] or a [`RawMeta`], by the kind.
+    rest: [u8; 32],
+}
+
+/// The end of a chunk's head.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct RawChunk {
+    records: u16,
+    header: u16,
+    pages: u32,
     first: u32,
+    noted: u32,
+    opening: u64,
+    durable: u64,
+}
+
+/// The end of the head of a record of the metadata log.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct RawMeta {
+    rows: u32,
+    payload: u32,
+    /// Of a table.
+    part: u32,
     sum: u32,
-    a: u64,
-    b: u64,
+    /// Notes: all chunks up to the first number were durable, and all notes before the second. Table: the number of
+    /// parts, and the bytes of all.
+    own: [u64; 2],
 }
 
 const SUPER: u32 = 1;
@@ -139,16 +155,18 @@ const TABLE: u32 = 4;
 const CHUNK: u32 = 5;
 
 impl Head {
-    /// The head of a page that this program writes, of a store of these sizes.
-    pub fn new(store: u64, sizes: Sizes, zone: u32, page: u32, kind: HeadKind) -> Head {
-        Head { version: sizes.version(), store, zone, page, kind }
+    /// The head of a page that this program writes.
+    pub fn new(store: u64, zone: u32, page: u32, kind: HeadKind) -> Head {
+        Head { version: VERSION, store, zone, page, kind }
     }
 
     /// The head of a page and what stands behind it, if the page describes others and is undamaged.
     pub fn of(page: &[u8]) -> Option<(Head, &[u8])> {
         let (raw, body) = page.split_at_checked(size_of::<Raw>())?;
         let raw: Raw = bytemuck::pod_read_unaligned(raw);
-        let whole = raw.magic == MAGIC && raw.crc == crc32c::crc32c(page.get(8..PAGE)?);
+        let whole = raw.magic == MAGIC
+            && raw.crc == crc32c::crc32c(page.get(8..PAGE)?)
+            && raw.numbers().into_iter().all(|number| number < MOST);
         whole.then(|| (raw.typed(), body))
     }
 
@@ -184,99 +202,83 @@ impl ChunkHead {
     }
 }
 
-impl Group {
-    /// Where it lies behind the head of a chunk's header: at the end of the page, in a store in units before the rows.
-    pub fn at(sizes: Sizes) -> usize {
-        if sizes.unit().is_some() { 0 } else { BODY - size_of::<Group>() }
-    }
+/// Where a chunk's header has the group, behind the head: the rows come after group and witness.
+pub const GROUP: Range<usize> = 0..size_of::<Group>();
 
+/// Where it has the witness.
+pub const WITNESS: Range<usize> = GROUP.end..BESIDE_ROWS;
+
+impl Group {
     /// The group that a chunk's header names, if it names one.
-    pub fn of(body: &[u8], sizes: Sizes) -> Option<Group> {
-        let at = Group::at(sizes);
-        let group: Group = bytemuck::pod_read_unaligned(body.get(at..at + size_of::<Group>())?);
+    pub fn of(body: &[u8]) -> Option<Group> {
+        let group: Group = bytemuck::pod_read_unaligned(body.get(GROUP)?);
         (group.pages > 0).then_some(group)
     }
 }
 
 impl Witness {
-    /// Where it lies behind the head of a chunk's header.
-    pub fn at(sizes: Sizes) -> usize {
-        if sizes.unit().is_some() { size_of::<Group>() } else { BODY - BESIDE_ROWS }
-    }
-
     /// The witness in a chunk's header.
-    pub fn of(body: &[u8], sizes: Sizes) -> Witness {
-        let at = Witness::at(sizes);
-        let bytes = body.get(at..at + size_of::<Witness>());
-        bytes.map(bytemuck::pod_read_unaligned).unwrap_or_default()
+    pub fn of(body: &[u8]) -> Witness {
+        body.get(WITNESS).map(bytemuck::pod_read_unaligned).unwrap_or_default()
     }
 }
 
 impl Raw {
     fn of(head: &Head) -> Raw {
         let Head { version, store, zone, page, kind } = *head;
-        let raw = Raw { magic: MAGIC, version, store, zone, page, ..Raw::default() };
-        match kind {
-            HeadKind::Chunk(chunk) => {
-                let ChunkHead { seq, records, pages, first, opening, durable, noted, header } =
-                    chunk;
-                let in_units = version > WHOLE_PAGES;
-                Raw {
-                    kind: CHUNK,
-                    seq,
-                    count: records | if in_units { header << RECORDS_BITS } else { 0 },
-                    payload: pages,
-                    first,
-                    sum: noted,
-                    a: opening,
-                    b: durable,
-                    ..raw
-                }
-            }
+        let (kind, seq, rest) = match kind {
+            HeadKind::Chunk(chunk) => (CHUNK, chunk.seq, bytemuck::cast(RawChunk::of(&chunk))),
             HeadKind::Meta(MetaHead { seq, rows, payload, sum, record }) => {
-                let raw = Raw { seq, count: rows, payload, sum, ..raw };
-                match record {
-                    MetaKind::Super => Raw { kind: SUPER, ..raw },
-                    MetaKind::Notes(NotesHead { notes, chunks }) => {
-                        Raw { kind: NOTES, a: chunks, b: notes, ..raw }
-                    }
-                    MetaKind::Leaves => Raw { kind: LEAVES, ..raw },
+                let (kind, part, own) = match record {
+                    MetaKind::Super => (SUPER, 0, [0; 2]),
+                    MetaKind::Notes(NotesHead { notes, chunks }) => (NOTES, 0, [chunks, notes]),
+                    MetaKind::Leaves => (LEAVES, 0, [0; 2]),
                     MetaKind::Table(TablePart { part, parts, bytes }) => {
-                        Raw { kind: TABLE, first: part, a: parts, b: bytes, ..raw }
+                        (TABLE, part, [parts, bytes])
                     }
-                    MetaKind::Unknown(kind) => Raw { kind, ..raw },
-                }
+                    MetaKind::Unknown(kind) => (kind, 0, [0; 2]),
+                };
+                (kind, seq, bytemuck::cast(RawMeta { rows, payload, part, sum, own }))
             }
-        }
+        };
+        Raw { magic: MAGIC, crc: 0, kind, version, store, seq, zone, page, rest }
+    }
+
+    /// The numbers of 8 bytes, whatever the kind.
+    fn numbers(&self) -> [u64; 3] {
+        let RawMeta { own: [a, b], .. } = bytemuck::cast(self.rest);
+        [self.seq, a, b]
     }
 
     fn typed(&self) -> Head {
-        let Raw { version, store, seq, zone, page, count, payload, first, sum, a, b, .. } = *self;
-        let meta = |record| HeadKind::Meta(MetaHead { seq, rows: count, payload, sum, record });
-        let kind = match self.kind {
-            SUPER => meta(MetaKind::Super),
-            NOTES => meta(MetaKind::Notes(NotesHead { notes: b, chunks: a })),
-            LEAVES => meta(MetaKind::Leaves),
-            TABLE => meta(MetaKind::Table(TablePart { part: first, parts: a, bytes: b })),
-            CHUNK => {
-                let (pages, opening, durable, noted) = (payload, a, b, sum);
-                let (records, header) = match version > WHOLE_PAGES {
-                    true => (count & ((1 << RECORDS_BITS) - 1), count >> RECORDS_BITS),
-                    false => (count, 1),
-                };
-                HeadKind::Chunk(ChunkHead {
-                    seq,
-                    records,
-                    pages,
-                    first,
-                    opening,
-                    durable,
-                    noted,
-                    header,
-                })
-            }
-            unknown => meta(MetaKind::Unknown(unknown)),
+        let Raw { version, store, seq, zone, page, rest, .. } = *self;
+        if self.kind == CHUNK {
+            let kind = HeadKind::Chunk(bytemuck::cast::<_, RawChunk>(rest).typed(seq));
+            return Head { version, store, zone, page, kind };
+        }
+        let RawMeta { rows, payload, part, sum, own } = bytemuck::cast(rest);
+        let record = match self.kind {
+            SUPER => MetaKind::Super,
+            NOTES => MetaKind::Notes(NotesHead { chunks: own[0], notes: own[1] }),
+            LEAVES => MetaKind::Leaves,
+            TABLE => MetaKind::Table(TablePart { part, parts: own[0], bytes: own[1] }),
+            unknown => MetaKind::Unknown(unknown),
         };
+        let kind = HeadKind::Meta(MetaHead { seq, rows, payload, sum, record });
         Head { version, store, zone, page, kind }
+    }
+}
+
+impl RawChunk {
+    fn of(chunk: &ChunkHead) -> RawChunk {
+        let ChunkHead { seq: _, records, pages, first, opening, durable, noted, header } = *chunk;
+        let (records, header) = (records as u16, header as u16);
+        RawChunk { records, header, pages, first, noted, opening, durable }
+    }
+
+    fn typed(self, seq: u64) -> ChunkHead {
+        let RawChunk { records, header, pages, first, noted, opening, durable } = self;
+        let (records, header) = (records.into(), header.into());
+        ChunkHead { seq, records, pages, first, opening, durable, noted, header }
     }
 }

@@ -1,5 +1,4 @@
-//! Images: pages as records of a store in units, without their longest run of zeroes, and compressed where
-//! that saves an eighth.
+//! Images: pages as records, without their longest run of zeroes, and compressed where that saves an eighth.
 
 use std::ops::Range;
 

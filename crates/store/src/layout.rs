@@ -3,19 +3,17 @@
 use frostline_log::{Capacity, ChunkShape, LogError, MAX_LBA, Options};
 use frostline_placement::SchemeSpec;
 use frostline_placement::registry::Registry;
-use frostline_placement::{BuildError, Foresight, Hotness, LARGEST_MEMORY, Room, Semantics};
+use frostline_placement::{BuildError, Foresight, Hotness, Room, Semantics};
 use frostline_zone::{Device, Geometry, ZoneState};
 
 use crate::chunk_place::ChunkPlace;
 use crate::delta::LONGEST;
-use crate::format::{
-    BESIDE_ROWS, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, ZoneRow,
-};
-use crate::head::{BODY, UNIT_AT};
-use crate::leaves::{LEAF, Leaves};
+use crate::format::{BESIDE_ROWS, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, ZoneRow};
+use crate::head::BODY;
+use crate::leaves::Leaves;
 use crate::map_cache::Columns;
-use crate::records::Sizes;
-use crate::{Format, StoreError, recorded};
+use crate::records::{ROW, Sizes};
+use crate::{Format, StoreError};
 
 /// The error of a store whose scheme is not in the registry, or can't be built.
 fn recorded_scheme(error: BuildError) -> StoreError {
@@ -50,8 +48,6 @@ pub struct Layout {
     pub columns: Columns,
     /// The sizes of records.
     pub sizes: Sizes,
-    /// Superblocks at the beginning of each metadata zone.
-    pub superblocks: u32,
     /// Zones of the volume that may be open at once, if the device limits them.
     pub max_open: Option<usize>,
 }
@@ -73,9 +69,9 @@ impl Layout {
         let mut fixed = fixed_by_zones(geometry, format)?;
         let zones = usable.len() as u32;
         let sizes = Sizes::new(format.unit)?;
-        let most_pages = if sizes.unit().is_some() { MAX_LBA / 3 - 1 } else { MAX_LBA };
-        let columns = Columns::of(&scheme, sizes);
-        fixed.meta_zones = meta_zones_of(&fixed, &scheme, columns, format.logical_pages, zones)?;
+        let most_pages = if sizes.has_deltas() { MAX_LBA / 3 - 1 } else { MAX_LBA };
+        let columns = Columns::of(&scheme);
+        fixed.meta_zones = meta_zones_of(&fixed, sizes, &scheme, format.logical_pages, zones)?;
         let volume = zones.saturating_sub(fixed.meta_zones + fixed.spare);
         let fits = |classes: usize| {
             let for_pages = volume.saturating_sub(fixed.reserve + classes as u32 + 1);
@@ -87,21 +83,18 @@ impl Layout {
         fixed.logical_pages = format.logical_pages.unwrap_or(fits).min(u64::from(most_pages) + 1);
         let sizes = sizes.with_pages(fixed.logical_pages);
         check_room(&fixed, sizes, zones, volume, classes)?;
-        // Deltas are short: twice as many writes fill as many chunks, which is what recovery reads.
-        let usual = if sizes.unit().is_some() { 1 } else { 2 };
-        fixed.checkpoint_writes = format
-            .checkpoint_writes
-            .unwrap_or((fixed.logical_pages / usual).max(u64::from(fixed.zone_pages)));
+        let usual = fixed.logical_pages.max(fixed.zone_pages.into());
+        fixed.checkpoint_writes = format.checkpoint_writes.unwrap_or(usual);
         let (meta, data) = usable.split_at(fixed.meta_zones as usize);
         let (meta, data) = (meta.to_vec(), data.to_vec());
-        let (victim, superblocks) = (format.victim.clone(), SUPERBLOCKS);
-        Ok(Layout { fixed, meta, data, scheme, victim, columns, sizes, superblocks, max_open })
+        let victim = format.victim.clone();
+        Ok(Layout { fixed, meta, data, scheme, victim, columns, sizes, max_open })
     }
 
     /// The division that a superblock records.
     pub fn recorded(
         device: &dyn Device,
-        (fixed, meta, sizes): (Super, Vec<u32>, Sizes),
+        (fixed, meta): (Super, Vec<u32>),
         schemes: Registry,
     ) -> Result<Layout, StoreError> {
         let wrong = |why: String| StoreError::Options { what: "recorded options", why };
@@ -113,32 +106,27 @@ impl Layout {
                 fixed.device_zones, fixed.device_pages, geometry.zones
             )));
         }
+        let sizes = Sizes::new(fixed.unit)?.with_pages(fixed.logical_pages);
         let shape = chunk_shape(device_pages, sizes, fixed.hotness == 1);
-        let agree = fixed.chunk_pages == shape.pages
-            && fixed.zone_pages == shape.zone_pages()
+        let agree = fixed.zone_pages == shape.zone_pages()
             && fixed.zone_pages >= 16
             && fixed.hotness <= 1
             && meta.iter().all(|&zone| zone < geometry.zones)
             && (3..=geometry.zones).contains(&fixed.meta_zones)
-            && meta.len() == fixed.meta_zones as usize;
+            && meta.len() == fixed.meta_zones as usize
+            && (1..=u64::from(geometry.zones) * u64::from(fixed.zone_pages))
+                .contains(&fixed.logical_pages);
         if !agree {
             return Err(wrong("sizes that contradict each other".to_string()));
         }
-        let scheme =
-            schemes.parse(&recorded::read(&word(&fixed.scheme))).map_err(recorded_scheme)?;
-        let columns = Columns::of(&scheme, sizes);
+        let scheme = schemes.parse(&word(&fixed.scheme)).map_err(recorded_scheme)?;
+        let columns = Columns::of(&scheme);
         let victim = word(&fixed.victim);
         // Zones that went offline since may still be named by the checkpoint.
         let other = |zone: &u32| !meta.contains(zone) && !geometry.conventional.contains(zone);
         let data: Vec<u32> = (0..geometry.zones).filter(other).collect();
-        // A ring that was laid out for one superblock a zone may have no room for more.
-        let zones = (meta.len() + data.len()) as u32;
-        let logical = fixed.logical_pages;
-        // Nor does the scheme's memory decide, for which older rings were not laid out.
-        let room = fixed.meta_zones >= meta_zones(&fixed, columns, LARGEST_MEMORY, logical, zones);
-        let superblocks = if room { SUPERBLOCKS } else { 1 };
         let max_open = max_open(geometry);
-        Ok(Layout { fixed, meta, data, scheme, victim, columns, sizes, superblocks, max_open })
+        Ok(Layout { fixed, meta, data, scheme, victim, columns, sizes, max_open })
     }
 
     /// The options of the volume.
@@ -165,7 +153,7 @@ impl Layout {
         chunk_shape(self.fixed.device_pages, self.sizes, self.has_hotness())
     }
 
-    /// Units of the user that a zone can hold; pages of a store whose pages take 4,096 bytes each.
+    /// Units of the user that a zone can hold.
     pub fn zone_units(&self) -> u32 {
         self.fixed.zone_pages * self.sizes.page_units()
     }
@@ -199,8 +187,7 @@ impl Layout {
     /// Pages of a checkpoint of everything, at most.
     pub fn checkpoint_pages(&self) -> u64 {
         let zones = self.data.len() as u32;
-        let memory = self.scheme.entry.most_memory;
-        whole_checkpoint(&self.fixed, self.columns, memory, self.fixed.logical_pages, zones)
+        whole_checkpoint(&self.fixed, self.sizes, &self.scheme, self.fixed.logical_pages, zones)
     }
 }
 
@@ -226,9 +213,9 @@ fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreEr
         let why = format!("zones of {device_pages} pages: at least 16 must be left beside headers");
         return Err(StoreError::Options { what: "device", why });
     }
-    if format.unit.is_some() && zone_pages > ChunkPlace::MOST_PAGES {
+    if zone_pages > ChunkPlace::MOST_PAGES {
         let most = ChunkPlace::MOST_PAGES;
-        let why = format!("zones of {device_pages} pages: a store in units takes {most} at most");
+        let why = format!("zones of {device_pages} pages: a store takes {most} at most");
         return Err(StoreError::Options { what: "device", why });
     }
     Ok(Super {
@@ -238,13 +225,13 @@ fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreEr
         checkpoint_writes: 0,
         device_pages,
         zone_pages,
-        chunk_pages: shape.pages,
+        unit: format.unit,
         device_zones: geometry.zones,
         reserve: format.reserve.max(2),
         spare: format.spare.max(1),
         hotness: u32::from(format.hotness),
         meta_zones: 0,
-        scheme: text("scheme", &recorded::written(&format.scheme))?,
+        scheme: text("scheme", &format.scheme)?,
         victim: text("victim policy", &format.victim)?,
     })
 }
@@ -252,14 +239,13 @@ fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreEr
 /// Metadata zones for these logical pages, or for as many as the zones could hold.
 fn meta_zones_of(
     fixed: &Super,
+    sizes: Sizes,
     scheme: &SchemeSpec,
-    columns: Columns,
     logical_pages: Option<u64>,
     zones: u32,
 ) -> Result<u32, StoreError> {
     let most = u64::from(zones) * u64::from(fixed.zone_pages);
-    let memory = scheme.entry.most_memory;
-    let meta = meta_zones(fixed, columns, memory, logical_pages.unwrap_or(most), zones);
+    let meta = meta_zones(fixed, sizes, scheme, logical_pages.unwrap_or(most), zones);
     if meta as usize > MOST_META_ZONES {
         let why = format!("{meta} zones for metadata are more than {MOST_META_ZONES}");
         return Err(StoreError::Options { what: "zones too small", why });
@@ -289,21 +275,17 @@ fn check_room(
     Ok(())
 }
 
-/// Whole images that a zone holds in any case: behind records in units its end may be too short for one.
+/// Whole images that a zone holds in any case: behind shorter records its end may be too short for one.
 pub fn sure_images(fixed: &Super, sizes: Sizes) -> u32 {
     fixed.zone_pages - u32::from(sizes.page_units() > 1)
 }
 
 /// Pages that a zone holds in any case: as many as it has room to keep all of them.
 fn sure_pages(fixed: &Super, sizes: Sizes) -> u32 {
-    let images = sure_images(fixed, sizes);
-    match sizes.unit() {
-        None => images,
-        Some(unit) => images * PAGE as u32 / kept_bytes(unit),
-    }
+    sure_images(fixed, sizes) * PAGE as u32 / kept_bytes(sizes.unit())
 }
 
-/// Bytes that a store in units of so many bytes keeps for each page: those of a whole image, and of the
+/// Bytes that a store with units of so many bytes keeps for each page: those of a whole image, and of the
 /// longest delta and tail.
 pub fn kept_bytes(unit: u32) -> u32 {
     // A delta takes fewer units than an image, or there is none.
@@ -311,23 +293,17 @@ pub fn kept_bytes(unit: u32) -> u32 {
     (PAGE + if changes < PAGE { changes } else { 0 }) as u32
 }
 
-/// Records in a chunk of a store whose chunks have so many pages at most: deltas have no hotness records
-/// in its header, and several share a page.
-pub fn most_records(sizes: Sizes, chunk_pages: u32) -> u32 {
-    match sizes.unit() {
-        Some(_) => ((BODY - BESIDE_ROWS) / sizes.row_bytes()) as u32,
-        None => chunk_pages,
-    }
-}
+/// Records in a chunk, at most: deltas have no hotness records in its header, and several share a page.
+pub const MOST_RECORDS: u32 = ((BODY - BESIDE_ROWS) / ROW) as u32;
 
-/// How a store lays records out in zones of so many pages: with units of these bytes, if it has any, and headers
-/// that have, or have not, room for hotness records. A simulator needs it to decide as the store does.
+/// How a store lays records out in zones of so many pages: with units of these bytes, and headers that have, or have
+/// not, room for hotness records. A simulator needs it to decide as the store does.
 ///
 /// # Errors
 /// The unit is none that a store can have.
 pub fn chunk_shape_of(
     device_pages: u32,
-    unit: Option<u32>,
+    unit: u32,
     hotness: bool,
 ) -> Result<ChunkShape, StoreError> {
     Ok(chunk_shape(device_pages, Sizes::new(unit)?, hotness))
@@ -339,11 +315,11 @@ pub fn chunk_shape(device_pages: u32, sizes: Sizes, hotness: bool) -> ChunkShape
     let rows = BODY - BESIDE_ROWS;
     ChunkShape {
         device_pages,
-        pages: CHUNK.min((rows / (sizes.row_bytes() + hotness)) as u32),
+        pages: CHUNK.min((rows / (ROW + hotness)) as u32),
         page_units: sizes.page_units(),
-        unit: sizes.slot_bytes(),
+        unit: sizes.unit(),
         head: (PAGE - rows) as u32,
-        row: sizes.row_bytes() as u32,
+        row: ROW as u32,
         hotness: hotness as u32,
     }
 }
@@ -359,28 +335,25 @@ pub fn leaves_in_record(fixed: &Super, columns: Columns) -> usize {
     (payload_pages(fixed) / columns.leaf_pages()).max(1)
 }
 
-/// For leaves of these columns, and a scheme that remembers `memory` bytes.
+/// Pages of a checkpoint of everything, at most.
 fn whole_checkpoint(
     fixed: &Super,
-    columns: Columns,
-    memory: usize,
+    sizes: Sizes,
+    scheme: &SchemeSpec,
     logical: u64,
     zones: u32,
 ) -> u64 {
-    // In a store in units each page has three entries.
-    let leaves = logical.div_ceil(LEAF as u64 / if columns.units { 3 } else { 1 });
+    let columns = Columns::of(scheme);
+    let leaves = u64::from(Leaves::of(sizes.with_pages(logical)).count(logical));
     let together = leaves_in_record(fixed, columns) as u64;
     let records = leaves.div_ceil(together);
-    // A zone in use has two chunks at least if its slots are all used, and more after many syncs.
-    // Chunks of short records have a page.
-    let chunk = if columns.units { 1 } else { 16 };
-    let chunks = u64::from(zones) * u64::from(fixed.zone_pages.div_ceil(chunk));
+    // A chunk of short records has a page.
+    let chunks = u64::from(zones) * u64::from(fixed.zone_pages);
     let table = size_of::<TableHead>() as u64
         + leaves * size_of::<LeafAt>() as u64
         + u64::from(zones) * size_of::<ZoneRow>() as u64
         + chunks * 4
-        + if columns.units { size_of::<UnitCounts>() as u64 } else { 0 }
-        + memory as u64;
+        + scheme.entry.most_memory as u64;
     let part = payload_pages(fixed) as u64;
     let parts = table.div_ceil(PAGE as u64).div_ceil(part);
     in_zones(fixed, records, 1 + together * columns.leaf_pages() as u64)
@@ -397,8 +370,8 @@ fn in_zones(fixed: &Super, records: u64, pages: u64) -> u64 {
 
 /// Metadata zones: enough that after a checkpoint of everything half a zone more than
 /// [`Layout::meta_reserve`] is free.
-fn meta_zones(fixed: &Super, columns: Columns, memory: usize, logical: u64, zones: u32) -> u32 {
-    let pages = whole_checkpoint(fixed, columns, memory, logical, zones) as f64;
+fn meta_zones(fixed: &Super, sizes: Sizes, scheme: &SchemeSpec, logical: u64, zones: u32) -> u32 {
+    let pages = whole_checkpoint(fixed, sizes, scheme, logical, zones) as f64;
     let share = pages / f64::from(fixed.device_pages - SUPERBLOCKS);
     (share.ceil() + 1.0 + (2.0 * share + 1.5).ceil()) as u32
 }
@@ -436,7 +409,7 @@ fn word(bytes: &[u8; 128]) -> String {
 }
 
 /// Metadata zones that a superblock has room for.
-const MOST_META_ZONES: usize = (UNIT_AT - size_of::<Super>()) / 4;
+const MOST_META_ZONES: usize = (BODY - size_of::<Super>()) / 4;
 
 /// Notes that fit into one page.
 pub const NOTES: usize = BODY / size_of::<Note>();
@@ -446,7 +419,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zones_of_a_store_in_units_have_pages_for_whose_places_a_table_has_room() {
+    fn zones_have_pages_for_whose_places_a_table_has_room() {
         let zone_bytes = (u64::from(ChunkPlace::MOST_PAGES) + (1 << 20)) * PAGE as u64;
         let shape = frostline_zone::Shape {
             bytes: 100 * zone_bytes,
@@ -454,11 +427,7 @@ mod tests {
             ..Default::default()
         };
         let geometry = shape.geometry().unwrap();
-        let refused = |unit| {
-            let format = Format { unit, ..Format::default() };
-            fixed_by_zones(&geometry, &format).err()
-        };
-        assert!(matches!(refused(Some(4096)), Some(StoreError::Options { what: "device", .. })));
-        assert!(refused(None).is_none());
+        let refused = fixed_by_zones(&geometry, &Format::default()).err();
+        assert!(matches!(refused, Some(StoreError::Options { what: "device", .. })));
     }
 }

@@ -7,7 +7,7 @@ use crate::records::Sizes;
 /// Entries in a leaf.
 pub const LEAF: usize = 1024;
 
-/// The division of the map into leaves. In a store in units a leaf has the entries of a third as many pages,
+/// The division of the map into leaves. In a store with deltas a leaf has the entries of a third as many pages,
 /// and behind them those of their deltas and of their tails, so that a page needs one leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaves {
@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn the_entries_of_a_page_its_delta_and_its_tail_are_in_one_leaf() {
-        let sizes = Sizes::new(Some(64)).unwrap();
-        for (sizes, pages) in [(Sizes::WHOLE_PAGES, 1024), (sizes.with_pages(3000), 341)] {
+        for (unit, pages) in [(4096, 1024), (64, 341)] {
+            let sizes = Sizes::new(unit).unwrap().with_pages(3000);
             let leaves = Leaves::of(sizes);
             assert_eq!(leaves.count(3000), 3000u32.div_ceil(pages));
             for lba in 0..3000 {

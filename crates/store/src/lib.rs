@@ -73,7 +73,6 @@ mod other_copy;
 mod packing;
 mod page_delta;
 mod reading;
-mod recorded;
 mod records;
 mod recovery;
 mod repair;

@@ -15,37 +15,32 @@ use crate::format::{LeafAt, PAGE};
 use crate::leaves::{LEAF, Leaves};
 use crate::records::Sizes;
 
-/// The columns of a leaf: slots and sums, then in a store in units the units of the records, then what
-/// the scheme keeps.
+/// The columns of a leaf: slots, sums and units of the records, then what the scheme keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// True if there is the column of units, a byte for each page.
-    pub units: bool,
     /// Bytes of state that the scheme keeps of a page.
     pub state: usize,
 }
 
 impl Columns {
     /// The columns of a store.
-    pub fn of(scheme: &SchemeSpec, sizes: Sizes) -> Columns {
-        Columns { units: sizes.unit().is_some(), state: scheme.entry.page_bytes }
+    pub fn of(scheme: &SchemeSpec) -> Columns {
+        Columns { state: scheme.entry.page_bytes }
     }
 
     /// Bytes of a page in all columns.
     pub fn bytes(self) -> usize {
-        self.before_state() + self.state
+        BEFORE_STATE + self.state
     }
 
     /// Pages of a leaf on the device.
     pub fn leaf_pages(self) -> usize {
         (LEAF * self.bytes()).div_ceil(PAGE)
     }
-
-    /// Bytes of a page in the columns before that of the states.
-    fn before_state(self) -> usize {
-        8 + usize::from(self.units)
-    }
 }
+
+/// Bytes of a page in the columns before that of the states.
+const BEFORE_STATE: usize = 9;
 
 /// The state that a scheme keeps of a page.
 pub type StoredState = AnyState<MOST_WORDS>;
@@ -82,13 +77,6 @@ pub struct Position {
     leaf: u32,
     /// Of the entry in the leaf.
     index: usize,
-}
-
-impl Position {
-    /// The leaf.
-    pub fn leaf(self) -> u32 {
-        self.leaf
-    }
 }
 
 /// The outcome of an eviction.
@@ -188,8 +176,10 @@ impl MapCache {
             Some(bytes) => (bytes.into(), self.at(leaf).time),
             None => (vec![0; self.columns.leaf_pages() * PAGE].into(), now),
         };
-        // As the volume would have done, had the leaf been in memory all the time.
+        // As the volume would have done, had the leaf been in memory all the time. Stamps have 32 bits, and after the
+        // first round of these each comes to the same.
         let step = u64::from(Stamp::HORIZON);
+        at += (now.saturating_sub(at) >> 32).saturating_sub(1) << 32;
         while now.saturating_sub(at) > step {
             at += step;
             each_state(&mut bytes, self.columns, &mut |state| clamp(state, at as u32));
@@ -256,6 +246,14 @@ impl MapCache {
         leaves.into_iter().for_each(|leaf| self.drop_leaf(leaf));
     }
 
+    /// Drops a leaf if it is in memory and did not change.
+    pub fn let_go(&mut self, leaf: u32) {
+        let Place { frame, dirty, held, .. } = self.places[leaf as usize];
+        if frame != ABSENT && !dirty && !held {
+            self.drop_leaf(leaf);
+        }
+    }
+
     /// Drops a leaf that is in memory. The last frame moves into its place.
     fn drop_leaf(&mut self, leaf: u32) {
         let frame = std::mem::replace(&mut self.places[leaf as usize].frame, ABSENT);
@@ -318,24 +316,31 @@ impl MapCache {
 
     /// The units of a page's record.
     pub fn units(&self, at: Position) -> u32 {
-        self.units_in(self.leaf(at), at.index)
+        units(self.leaf(at), at.index)
     }
 
-    fn units_in(&self, leaf: &[u8], i: usize) -> u32 {
-        if self.columns.units { leaf[8 * LEAF + i].into() } else { 1 }
-    }
-
-    /// Changes the units of a page's record, in a store that is in units.
+    /// Changes the units of a page's record.
     pub fn set_units(&mut self, at: Position, units: u32) {
-        if self.columns.units {
-            self.leaf_mut(at)[8 * LEAF + at.index] = units as u8;
-        }
+        self.leaf_mut(at)[8 * LEAF + at.index] = units as u8;
     }
 
-    /// The slots and units of all pages of a page's leaf, in order.
-    pub fn places(&self, at: Position) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let leaf = self.leaf(at);
-        (0..self.leaves.entries()).map(move |i| (word(leaf, i), self.units_in(leaf, i)))
+    /// A leaf, if it is in memory.
+    pub fn get(&self, leaf: u32) -> Option<&[u8]> {
+        let frame = self.frames.get(self.places[leaf as usize].frame as usize)?;
+        Some(&frame.bytes)
+    }
+
+    /// The records whose places the bytes of a leaf have: the LBA, the slot, the units and the sum of each.
+    pub fn entries<'a>(
+        &'a self,
+        leaf: u32,
+        bytes: &'a [u8],
+    ) -> impl Iterator<Item = (u32, u32, u32, u32)> + 'a {
+        let entry = move |i| {
+            let (slot, units) = (word(bytes, i), units(bytes, i));
+            (self.leaves.lba(leaf, i), slot, units, word(bytes, LEAF + i))
+        };
+        (0..self.leaves.entries()).map(entry).filter(|&(_, slot, ..)| slot != 0)
     }
 
     /// Bytes held.
@@ -347,7 +352,7 @@ impl MapCache {
     /// The bytes of a leaf that are the state of its `i`-th page.
     fn state_at(&self, i: usize) -> Range<usize> {
         let Columns { state, .. } = self.columns;
-        let first = self.columns.before_state() * LEAF + i * state;
+        let first = BEFORE_STATE * LEAF + i * state;
         first..first + state
     }
 }
@@ -356,7 +361,7 @@ impl MapCache {
 fn each_state(leaf: &mut Leaf, columns: Columns, visit: &mut dyn FnMut(&mut StoredState)) {
     let size = columns.state;
     if size > 0 {
-        let states = &mut Arc::make_mut(leaf)[columns.before_state() * LEAF..][..size * LEAF];
+        let states = &mut Arc::make_mut(leaf)[BEFORE_STATE * LEAF..][..size * LEAF];
         for bytes in states.chunks_exact_mut(size) {
             let mut state = StoredState::zeroed();
             bytemuck::bytes_of_mut(&mut state)[..size].copy_from_slice(bytes);
@@ -369,6 +374,11 @@ fn each_state(leaf: &mut Leaf, columns: Columns, visit: &mut dyn FnMut(&mut Stor
 /// The `i`-th word of a leaf.
 fn word(leaf: &[u8], i: usize) -> u32 {
     bytemuck::pod_read_unaligned(&leaf[4 * i..4 * i + 4])
+}
+
+/// The units of the `i`-th record of a leaf.
+fn units(leaf: &[u8], i: usize) -> u32 {
+    leaf[8 * LEAF + i].into()
 }
 
 fn set_word(leaf: &mut [u8], i: usize, word: u32) {

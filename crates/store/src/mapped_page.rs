@@ -25,7 +25,7 @@ pub struct MappedPage<G> {
     lba: u32,
     /// The page.
     page: Position,
-    /// The page's delta and its tail, in a store in units.
+    /// The page's delta and its tail, in a store with deltas.
     changes: Option<[Position; 2]>,
     /// The entry of the LBA: one of these.
     at: Position,
@@ -138,15 +138,6 @@ impl<G: Deref<Target = State>> MappedPage<G> {
     /// The state that the scheme keeps of the LBA.
     pub fn page_state(&self) -> StoredState {
         self.state.volume.map().entry(self.at).page
-    }
-
-    /// The places of all LBAs in the page's leaf that have one: (LBA, place).
-    pub fn places_of_leaf(&self) -> Vec<(u32, Extent)> {
-        let map = self.state.volume.map();
-        let (leaves, leaf) = (map.leaves(), self.page.leaf());
-        let places = map.places(self.page).enumerate().filter(|&(_, (slot, _))| slot != 0);
-        let extent = |(slot, units)| Extent { slot: self.state.volume.slot(slot), units };
-        places.map(|(index, place)| (leaves.lba(leaf, index), extent(place))).collect()
     }
 
     /// Finds the LBA's record: copies it if it is in memory, in whole units. None if there is none.

@@ -9,8 +9,8 @@ use frostline_zone::{AlignedBuf, Device, DeviceError};
 
 use crate::StoreError;
 use crate::error::of_zone;
-use crate::format::PAGE;
-use crate::head::{Head, HeadKind, MetaHead, MetaKind, UNIT_AT};
+use crate::format::{PAGE, SUPERBLOCKS};
+use crate::head::{Head, HeadKind, MetaHead, MetaKind};
 use crate::layout::Layout;
 use crate::other_copy::read_sound;
 use crate::sync::AtomicBool;
@@ -105,7 +105,7 @@ impl MetaLog {
     pub fn free_pages(&self) -> u64 {
         let pages = u64::from(self.layout.fixed.device_pages);
         let rest = self.current.map_or(0, |(_, at)| pages - u64::from(at));
-        rest + self.empty.len() as u64 * (pages - u64::from(self.layout.superblocks))
+        rest + self.empty.len() as u64 * (pages - u64::from(SUPERBLOCKS))
     }
 
     /// Appends a record: a page of rows and the payload that belongs to it. Returns the place of
@@ -131,7 +131,7 @@ impl MetaLog {
             let zone = self.layout.meta[place];
             // A zone that was begun for it took numbers for its superblocks.
             let head = HeadKind::Meta(MetaHead { seq: self.seq, ..head });
-            let head = Head::new(self.store, self.layout.sizes, zone, at, head);
+            let head = Head::new(self.store, zone, at, head);
             head.seal(&mut bytes[..PAGE], bytemuck::cast_slice(rows));
             match self.device.append(zone, u64::from(at) * PAGE as u64, &bytes) {
                 Ok(()) => {
@@ -169,25 +169,20 @@ impl MetaLog {
         self.device.flush()?;
         self.used.push_back(place);
         let zone = self.layout.meta[place];
-        let copies = self.layout.superblocks;
         let mut body = bytemuck::bytes_of(&self.layout.fixed).to_vec();
         body.extend_from_slice(bytemuck::cast_slice(&self.layout.meta));
-        if let Some(unit) = self.layout.sizes.unit() {
-            body.resize(UNIT_AT, 0);
-            body.extend_from_slice(&unit.to_le_bytes());
-        }
-        let mut pages = AlignedBuf::zeroed(copies as usize * PAGE);
+        let mut pages = AlignedBuf::zeroed(SUPERBLOCKS as usize * PAGE);
         for (page, bytes) in (0u32..).zip(pages.chunks_exact_mut(PAGE)) {
             let (seq, rows) = (self.seq + u64::from(page), self.layout.meta.len() as u32);
             let head = MetaHead { seq, rows, payload: 0, sum: 0, record: MetaKind::Super };
             let head = HeadKind::Meta(head);
-            Head::new(self.store, self.layout.sizes, zone, page, head).seal(bytes, &body);
+            Head::new(self.store, zone, page, head).seal(bytes, &body);
         }
         match self.device.append(zone, 0, &pages) {
             Ok(()) => {
-                self.seq += u64::from(copies);
-                self.current = Some((place, copies));
-                self.note_usage(copies);
+                self.seq += u64::from(SUPERBLOCKS);
+                self.current = Some((place, SUPERBLOCKS));
+                self.note_usage(SUPERBLOCKS);
                 Ok(())
             }
             Err(error) => self.give_up(zone, error),

@@ -30,7 +30,11 @@ impl MetaRecord {
     /// The notes in it, if it is one of notes.
     pub fn notes(&self) -> Vec<Note> {
         match self.head.record {
-            MetaKind::Notes(_) => rows(&self.body, (self.head.rows as usize).min(NOTES)),
+            MetaKind::Notes(_) => {
+                let mut notes = rows(&self.body, (self.head.rows as usize).min(NOTES));
+                notes.retain(Note::is_possible);
+                notes
+            }
             _ => Vec::new(),
         }
     }
@@ -142,6 +146,7 @@ mod tests {
 
     use super::*;
     use crate::Format;
+    use crate::format::SUPERBLOCKS;
     use crate::head::NotesHead;
 
     /// A power cut may leave the head of a record, and of its payload nothing. What recovery
@@ -156,14 +161,14 @@ mod tests {
             MetaLog::new(device.clone(), layout.clone(), 7, seq, current, VecDeque::new(), empty)
         };
         let mut before = log(1, None, empty());
-        let each = u64::from(layout.fixed.device_pages - layout.superblocks);
+        let each = u64::from(layout.fixed.device_pages - SUPERBLOCKS);
         assert_eq!(before.free_pages(), layout.meta.len() as u64 * each);
         before.append::<u32>(MetaKind::Notes(NotesHead::default()), &[], &[]).unwrap();
         assert_eq!(before.free_pages(), layout.meta.len() as u64 * each - 1);
         let record = MetaKind::Leaves;
         let torn = HeadKind::Meta(MetaHead { seq: 4, rows: 0, payload: 3, sum: 1, record });
         let mut page = AlignedBuf::zeroed(PAGE);
-        Head::new(7, layout.sizes, layout.meta[0], 3, torn).seal(&mut page, &[]);
+        Head::new(7, layout.meta[0], 3, torn).seal(&mut page, &[]);
         device.append(layout.meta[0], 3 * PAGE as u64, &page).unwrap();
 
         let seqs =

@@ -33,16 +33,14 @@ impl Notes {
         self.push(Note { tag: TRIMMED, target: lba, time, ..Note::default() });
     }
 
-    /// Nothing is needed that lies from a page on in a zone of the device, of this opening.
-    pub fn zone_given_up(&mut self, time: u64, (device_zone, opening): (u32, u64), page: u32) {
-        self.push(Note {
-            tag: GIVEN_UP,
-            target: page,
-            device_zone,
-            opening,
-            time,
-            ..Note::default()
-        });
+    /// Chunks with these numbers, which rise, are not needed any more, and may be missing from now on.
+    pub fn chunks_given_up(&mut self, mut numbers: &[u64]) {
+        while let Some(&first) = numbers.first() {
+            let (some, rest) = numbers.split_at(numbers.partition_point(|n| n - first < 64));
+            let bits = some.iter().fold(0, |bits, n| bits | 1 << (n - first));
+            self.push(Note { tag: GIVEN_UP, opening: first, time: bits, ..Note::default() });
+            numbers = rest;
+        }
     }
 
     fn push(&mut self, note: Note) {

@@ -13,7 +13,7 @@ pub enum StoreEvent {
         lba: u32,
         /// Its hotness record.
         hotness: Hotness,
-        /// Bytes of its record; of a store of whole pages, those of the page without its longest run of zeroes.
+        /// Bytes of its record; of one that is the page, those of the page without its longest run of zeroes.
         bytes: u16,
         /// The part of the page that the record has.
         kind: RecordKind,

@@ -2,6 +2,8 @@
 
 use frostline_placement::registry::Registry;
 
+use crate::Durable;
+
 /// The options that a store is formatted with. They are recorded on the device, but for `schemes` and
 /// `force`.
 #[derive(Clone, Debug)]
@@ -21,14 +23,12 @@ pub struct Format {
     /// Zones kept back for those that were cleaned and wait to be reset: the more, the rarer
     /// cleaning waits for the device to make its copies durable.
     pub spare: u32,
-    /// User writes between two checkpoints; unless given half of the store's pages, in a store in units
-    /// as many as it has pages.
+    /// User writes between two checkpoints; unless given as many as the store has pages.
     pub checkpoint_writes: Option<u64>,
-    /// Bytes of a unit, for a store that keeps pages as records of variable size: a page is written without
-    /// its longest run of zeroes, or only the words of it that
+    /// Bytes of a unit: a page is written without its longest run of zeroes, or only the words of it that
     /// [changed](crate::PageWrite::changed), and takes as many units as that needs. It divides 4,096 into
-    /// 255 units at most. If there is none, every page takes 4,096 bytes.
-    pub unit: Option<u32>,
+    /// 255 units at most. Units of 4,096 bytes are whole pages: nothing shorter would save one.
+    pub unit: u32,
     /// Pages may come with hotness records, which make headers larger.
     pub hotness: bool,
     /// Seed of the random numbers of the scheme and the victim policy.
@@ -48,7 +48,7 @@ impl Default for Format {
             reserve: 3,
             spare: 2,
             checkpoint_writes: None,
-            unit: None,
+            unit: 64,
             hotness: false,
             seed: 1,
             force: false,
@@ -67,8 +67,8 @@ pub enum Cleaning {
     Inline,
 }
 
-/// How images are compressed in a store [in units](Format::unit). Every store reads all of them, those of zstd with
-/// the feature `zstd` only.
+/// How images are compressed, where that saves [units](Format::unit). Every store reads all of them, those of zstd
+/// with the feature `zstd` only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Compression {
@@ -98,6 +98,9 @@ pub struct Open {
     pub accept_loss: bool,
     /// The schemes that names stand for: the store's must be one of them.
     pub schemes: Registry,
+    /// What was durable of the store, as its owner knows from elsewhere ([`Store::durable`](crate::Store::durable));
+    /// nothing if it doesn't. A store that has less has lost synced pages.
+    pub durable: Durable,
 }
 
 impl Open {
@@ -108,6 +111,7 @@ impl Open {
         compression: Compression::Lz4,
         accept_loss: false,
         schemes: Registry::published(),
+        durable: Durable { chunks: 0, notes: 0 },
     };
 }
 

@@ -20,7 +20,7 @@ pub struct PageWrite<'a> {
     pub hotness: Option<Hotness>,
     /// The words in which the content may differ from the page's base, if its writer knows them. The base
     /// is the last content that was written without them; words that changed since are still changed. A
-    /// store [in units](crate::Format::unit) may then write these words alone. What other words hold does
+    /// store whose [units](crate::Format::unit) are shorter than a page may then write these words alone. What other words hold does
     /// not matter: they may be read back as they are in the base.
     pub changed: Option<&'a ChangedWords>,
 }
@@ -54,7 +54,7 @@ impl<'a> PackedPage<'a> {
     /// asked for.
     pub fn of(write: &PageWrite<'a>, sizes: Sizes, compressor: &'a Compressor) -> Self {
         let PageWrite { lba, page, hotness, changed } = *write;
-        let changed = changed.filter(|_| sizes.unit().is_some());
+        let changed = changed.filter(|_| sizes.has_deltas());
         let kind = changed.map_or(RecordKind::Image, ChangedWords::kind);
         let changed = changed.filter(|_| kind != RecordKind::Image).copied();
         let hotness = hotness.unwrap_or_default();
@@ -101,12 +101,12 @@ impl<'a> PackedPage<'a> {
 impl<'a> Image<'a> {
     /// The image of a page.
     pub fn of(page: &'a [u8], sizes: Sizes, compressor: &Compressor) -> Image<'a> {
-        let unit = sizes.unit().map(|unit| unit as usize);
-        let plain = match unit.and_then(|unit| Hole::of(page, unit)) {
+        let unit = sizes.unit() as usize;
+        let plain = match Hole::of(page, unit) {
             Some(hole) => Cow::Owned(hole.pack(page)),
             None => Cow::Borrowed(page),
         };
-        let compressed = unit.and_then(|unit| compress(&plain, unit, compressor));
+        let compressed = compress(&plain, unit, compressor);
         let bytes = compressed.map_or(plain, Cow::Owned);
         Image { sum: sizes.sum(&bytes), bytes }
     }

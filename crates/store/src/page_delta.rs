@@ -29,9 +29,8 @@ pub struct DeltaWrite<'a> {
 impl PageDelta {
     /// The delta of a page; none if it would be too long, or the store has no deltas.
     pub(crate) fn of(page: &[u8], changed: &ChangedWords, sizes: Sizes) -> Option<PageDelta> {
-        sizes.unit()?;
         let kind = changed.kind();
-        if kind == RecordKind::Image {
+        if kind == RecordKind::Image || !sizes.has_deltas() {
             return None;
         }
         let record = encode(page, &changed.of_kind(kind))?.into_boxed_slice();

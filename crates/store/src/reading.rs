@@ -62,17 +62,14 @@ impl Inner {
     ) -> Result<bool, StoreError> {
         self.check_page(lba, into)?;
         *changed = ChangedWords::NONE;
-        let found = match self.layout.sizes.unit() {
-            None => self.read_record(lba, into)?.is_some(),
-            Some(_) => RECORDS.with(|records| {
-                self.read_records(lba, kept, &mut records.borrow_mut(), into, changed)
-            })?,
-        };
+        let found = RECORDS.with(|records| {
+            self.read_records(lba, kept, &mut records.borrow_mut(), into, changed)
+        })?;
         self.shrink_map()?;
         Ok(found)
     }
 
-    /// Reads a page of a store in units, which is made of its image, its delta and its tail.
+    /// Reads a page, which is made of its image, its delta and its tail.
     fn read_records(
         &self,
         lba: u32,
@@ -116,10 +113,6 @@ impl Inner {
         into: &mut [u8],
     ) -> Result<ChangedWords, StoreError> {
         let [image, delta, tail] = std::array::from_fn(|part| &records[part][..bytes[part]]);
-        if self.layout.sizes.unit().is_none() {
-            into.copy_from_slice(image);
-            return Ok(ChangedWords::NONE);
-        }
         let whole = unpack(image, into);
         let mut words_of = |record: &[u8]| match record {
             [] => Some(WordSet::NONE),
@@ -349,13 +342,7 @@ impl Inner {
         let end = range.end.min(self.layout.fixed.logical_pages as u32);
         let leaves = self.state()?.volume.map().leaves();
         for leaf in leaves.find(range.start).0..leaves.count(end.into()) {
-            let state = self.state()?;
-            if state.volume.map().is_blank(leaf) {
-                continue;
-            }
-            let places = self.mapped(state, leaves.pages_of(leaf).start)?.places_of_leaf();
-            self.shrink_map()?;
-            let lbas = places.into_iter().map(|(lba, _)| lba);
+            let lbas = self.records_of_leaf(leaf)?.into_iter().map(|(lba, ..)| lba);
             lbas.filter(|lba| (range.start..end).contains(lba)).for_each(&mut *visit);
         }
         Ok(())

@@ -1,9 +1,9 @@
-//! The sizes of records: every page takes 4,096 bytes, or each as many units as it needs.
+//! The sizes of records: each takes as many units as it needs.
 
 use frostline_log::{Extent, Slot};
 
 use crate::StoreError;
-use crate::format::{DELTA, Form, IMAGE, PAGE, Row, TAIL, VERSION, WHOLE_PAGES};
+use crate::format::{DELTA, Form, IMAGE, MOST, PAGE, Row, TAIL};
 
 /// Zeroes that fill up the last unit of a record.
 const ZEROES: [u8; PAGE] = [0; PAGE];
@@ -22,27 +22,19 @@ pub enum RecordKind {
 /// The sizes that the records of a store may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Bytes of a unit; 0 if every page takes 4,096 bytes.
+    /// Bytes of a unit.
     unit: u32,
-    /// Pages of a store in units: the LBAs behind theirs are those of their deltas, and then of their tails.
+    /// Pages of a store with deltas: the LBAs behind theirs are those of their deltas, and then of their tails.
     pages: u32,
 }
 
 impl Sizes {
-    /// Every page takes 4,096 bytes.
-    pub const WHOLE_PAGES: Sizes = Sizes { unit: 0, pages: 0 };
-
     /// Records of as many units of these bytes as they need.
-    pub fn new(unit: Option<u32>) -> Result<Sizes, StoreError> {
+    pub fn new(unit: u32) -> Result<Sizes, StoreError> {
         let most = frostline_log::Options::MOST_UNITS;
-        match unit {
-            None => Ok(Sizes::WHOLE_PAGES),
-            Some(unit)
-                if (PAGE as u32).checked_rem(unit) == Some(0) && PAGE as u32 / unit <= most =>
-            {
-                Ok(Sizes { unit, pages: 0 })
-            }
-            Some(unit) => {
+        match (PAGE as u32).checked_rem(unit) {
+            Some(0) if PAGE as u32 / unit <= most => Ok(Sizes { unit, pages: 0 }),
+            _ => {
                 let why = format!("{unit} bytes: it must divide {PAGE} bytes into {most} at most");
                 Err(StoreError::Options { what: "unit", why })
             }
@@ -51,7 +43,7 @@ impl Sizes {
 
     /// The same sizes, in a store of so many pages.
     pub fn with_pages(self, pages: u64) -> Sizes {
-        Sizes { pages: if self.unit > 0 { pages as u32 } else { 0 }, ..self }
+        Sizes { pages: if self.has_deltas() { pages as u32 } else { 0 }, ..self }
     }
 
     /// The same sizes, to read records of a store whose number of pages is not known.
@@ -60,17 +52,22 @@ impl Sizes {
         self.with_pages(1 << 30)
     }
 
+    /// True if a page may have a delta and a tail: they take fewer units than an image, or there are none.
+    pub fn has_deltas(self) -> bool {
+        self.unit < PAGE as u32
+    }
+
     /// LBA of the first delta; 0 if there are none.
     pub fn first_delta(self) -> u32 {
         self.pages
     }
 
-    /// LBA of a page's delta, in a store in units.
+    /// LBA of a page's delta, in a store with deltas.
     pub fn delta_of(self, page: u32) -> Option<u32> {
         (self.pages > 0).then_some(page + self.pages)
     }
 
-    /// LBA of a page's tail, in a store in units.
+    /// LBA of a page's tail, in a store with deltas.
     pub fn tail_of(self, page: u32) -> Option<u32> {
         self.delta_of(page).map(|delta| delta + self.pages)
     }
@@ -99,42 +96,27 @@ impl Sizes {
         pages + 2 * u64::from(self.pages)
     }
 
-    /// Bytes of a unit, if records take as many as they need.
-    pub fn unit(self) -> Option<u32> {
-        (self.unit > 0).then_some(self.unit)
+    /// Bytes of a unit, which is a slot of the volume.
+    pub fn unit(self) -> u32 {
+        self.unit
     }
 
-    /// Bytes of a slot of the volume: a unit, or a whole page.
-    pub fn slot_bytes(self) -> u32 {
-        self.unit().unwrap_or(PAGE as u32)
-    }
-
-    /// Slots of a whole page.
+    /// Units of a whole page.
     pub fn page_units(self) -> u32 {
-        PAGE as u32 / self.slot_bytes()
+        PAGE as u32 / self.unit()
     }
 
-    /// Version of the format of such a store.
-    pub fn version(self) -> u32 {
-        if self.unit > 0 { VERSION } else { WHOLE_PAGES }
-    }
-
-    /// Slots of a record of so many bytes.
+    /// Units of a record of so many bytes.
     pub fn units_of(self, bytes: u32) -> u32 {
-        bytes.div_ceil(self.slot_bytes())
-    }
-
-    /// Bytes of a record's row in the header of its chunk.
-    pub fn row_bytes(self) -> usize {
-        size_of::<Row>() + if self.unit > 0 { size_of::<Form>() } else { 0 }
+        bytes.div_ceil(self.unit())
     }
 
     /// The sum of a record and the zeroes that fill up its last unit.
     pub fn sum(self, record: &[u8]) -> u32 {
         let sum = crc32c::crc32c(record);
-        match record.len() % self.slot_bytes() as usize {
+        match record.len() % self.unit() as usize {
             0 => sum,
-            over => crc32c::crc32c_append(sum, &ZEROES[..self.slot_bytes() as usize - over]),
+            over => crc32c::crc32c_append(sum, &ZEROES[..self.unit() as usize - over]),
         }
     }
 
@@ -154,6 +136,9 @@ impl Sizes {
         })
     }
 }
+
+/// Bytes of a record's row and form in the header of its chunk.
+pub const ROW: usize = size_of::<Row>() + size_of::<Form>();
 
 /// A version of a page, of its delta or its tail, as the header of its chunk describes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -177,11 +162,11 @@ impl Record {
         let Form { kind, bytes, other } = form;
         let lba = match kind {
             IMAGE if !sizes.is_delta(lba) => lba,
-            DELTA => lba.checked_add(sizes.pages)?,
-            TAIL => lba.checked_add(sizes.pages)?.checked_add(sizes.pages)?,
+            DELTA if sizes.has_deltas() => lba.checked_add(sizes.pages)?,
+            TAIL if sizes.has_deltas() => lba.checked_add(sizes.pages)?.checked_add(sizes.pages)?,
             _ => return None,
         };
-        let known = (1..=PAGE).contains(&bytes.into());
+        let known = (1..=PAGE).contains(&bytes.into()) && time < MOST;
         known.then_some(Record { lba, sum, time, bytes, other })
     }
 
@@ -208,7 +193,7 @@ pub struct Span {
     pub page: u32,
     /// Bytes of this page before it.
     pub skip: usize,
-    /// Its bytes, in whole slots.
+    /// Its bytes, in whole units.
     pub bytes: usize,
 }
 
@@ -231,18 +216,17 @@ mod tests {
     #[test]
     fn a_unit_divides_a_page_into_255_at_most() {
         for unit in [32, 64, 512, 2048, 4096] {
-            let sizes = Sizes::new(Some(unit)).unwrap();
-            assert_eq!((sizes.slot_bytes(), sizes.page_units()), (unit, 4096 / unit));
+            let sizes = Sizes::new(unit).unwrap();
+            assert_eq!((sizes.unit(), sizes.page_units()), (unit, 4096 / unit));
         }
         for unit in [0, 1, 16, 63, 100, 3000, 8192, u32::MAX] {
-            assert!(Sizes::new(Some(unit)).is_err(), "{unit}");
+            assert!(Sizes::new(unit).is_err(), "{unit}");
         }
-        assert_eq!(Sizes::new(None).unwrap().page_units(), 1);
     }
 
     #[test]
     fn the_sum_of_a_record_is_that_of_its_whole_units() {
-        let sizes = Sizes::new(Some(64)).unwrap();
+        let sizes = Sizes::new(64).unwrap();
         for bytes in [1, 63, 64, 65, 4095, 4096] {
             let mut record = vec![7; bytes];
             let sum = sizes.sum(&record);

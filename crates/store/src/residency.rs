@@ -1,6 +1,7 @@
 //! Leaves of the map come into memory as their pages are used, and leave it when the map takes more
 //! than it may.
 
+use frostline_log::{Extent, Slot};
 use frostline_placement::Scheme;
 use frostline_zone::{AlignedBuf, DeviceError};
 
@@ -11,6 +12,7 @@ use crate::leaves::Leaves;
 use crate::map_cache::Evicted;
 use crate::mapped_page::MappedPage;
 use crate::meta::MetaLog;
+use crate::state::State;
 
 impl Inner {
     /// A page with its entry of the map. The lock is let go while the leaf is read, if it is not in
@@ -44,13 +46,65 @@ impl Inner {
                 if state.volume.map().has(leaf) || state.volume.map().at(leaf) != at {
                     return Ok(state);
                 }
-                Some(read?)
+                Some(self.check_leaf(&state, leaf, read?)?)
             }
         };
         let now = state.time();
         let (scheme, map) = state.volume.scheme_and_map();
         map.insert(leaf, bytes.as_deref(), now, |page, at| scheme.clamp(page, at));
         Ok(state)
+    }
+
+    /// The records whose places a leaf has: the LBA, the place and the sum of each. The place of one whose content
+    /// is lost is in zone 0. A leaf that is not in memory is read, and let go of again: most walks over the map
+    /// need a leaf once.
+    pub fn records_of_leaf(&self, leaf: u32) -> Result<Vec<(u32, Extent, u32)>, StoreError> {
+        let records = |state: &State, bytes: &[u8]| {
+            let entries = state.volume.map().entries(leaf, bytes);
+            let place = |slot, units| Extent { slot: state.volume.slot(slot), units };
+            entries.map(|(lba, slot, units, sum)| (lba, place(slot, units), sum)).collect()
+        };
+        loop {
+            let state = self.state()?;
+            let (map, at) = (state.volume.map(), state.volume.map().at(leaf));
+            match map.get(leaf) {
+                Some(bytes) => return Ok(records(&state, bytes)),
+                None if at.page == 0 => return Ok(Vec::new()),
+                None => drop(state),
+            }
+            let read = self.read_leaf(leaf, at);
+            let state = self.state()?;
+            // It may have been loaded, or written elsewhere, meanwhile.
+            if !state.volume.map().has(leaf) && state.volume.map().at(leaf) == at {
+                return Ok(records(&state, &self.check_leaf(&state, leaf, read?)?));
+            }
+        }
+    }
+
+    /// Gives back a leaf that was read, unless it has places that no record can have.
+    fn check_leaf(
+        &self,
+        state: &State,
+        leaf: u32,
+        bytes: AlignedBuf,
+    ) -> Result<AlignedBuf, StoreError> {
+        let (zones, zone_units) = (state.zones.len(), self.layout.zone_units());
+        let most = self.layout.sizes.page_units();
+        let is_possible = |(_, slot, units, _)| {
+            let Slot { zone, offset } = state.volume.slot(slot);
+            zone == 0
+                || (zone as usize) < zones
+                    && (1..=most).contains(&units)
+                    && offset.saturating_add(units) <= zone_units
+        };
+        let is_sound = state.volume.map().entries(leaf, &bytes).all(is_possible);
+        match is_sound {
+            true => Ok(bytes),
+            false => {
+                let at = state.volume.map().at(leaf);
+                Err(self.damaged_leaf(leaf, at, "has places that no record can have"))
+            }
+        }
     }
 
     /// Reads a leaf from the metadata log.
@@ -65,11 +119,15 @@ impl Inner {
                 if matches!(*error, DeviceError::ReadBeyondPointer { .. }) => {}
             Err(error) => return Err(error),
         }
+        Err(self.damaged_leaf(leaf, at, "is not what was written there"))
+    }
+
+    fn damaged_leaf(&self, leaf: u32, at: LeafAt, what: &str) -> StoreError {
         let capacity = self.layout.fixed.device_pages;
         let zone = self.layout.meta[(at.page / capacity) as usize];
         let tells = Leaves::of(self.layout.sizes).tells(leaf);
-        let why = format!("a leaf of the map is not what was written there; {tells}");
-        Err(StoreError::Damaged { zone, page: at.page % capacity, why })
+        let why = format!("a leaf of the map {what}; {tells}");
+        StoreError::Damaged { zone, page: at.page % capacity, why }
     }
 
     /// Keeps the map within its memory.

@@ -64,14 +64,15 @@ impl Store {
         let mut page = vec![0; PAGE];
         let leaves = self.inner.state()?.volume.map().leaves();
         for leaf in 0..self.inner.layout.leaves() {
-            let lbas = match self.lbas(leaf) {
-                Ok(lbas) => lbas,
+            let is_resident = self.inner.state()?.volume.map().has(leaf);
+            let records = match self.inner.records_of_leaf(leaf) {
+                Ok(records) => records,
                 Err(error) => {
                     report.findings.push(Finding::of_leaf(leaves, leaf, error)?);
                     continue;
                 }
             };
-            for lba in lbas {
+            for (lba, ..) in records {
                 let before = self.read_by_parity();
                 let read = self.inner.read_record(lba, &mut page);
                 if read.is_ok() {
@@ -99,6 +100,9 @@ impl Store {
                     let due = Duration::from_secs_f64(report.bytes as f64 / rate.max(1) as f64);
                     sleep(due.saturating_sub(begun.elapsed()));
                 }
+            }
+            if !is_resident {
+                self.inner.state()?.volume.map_mut().let_go(leaf);
             }
             self.inner.shrink_map()?;
         }
@@ -128,14 +132,6 @@ impl Store {
             }
         }
         Ok(false)
-    }
-
-    /// The records of a leaf that were written.
-    fn lbas(&self, leaf: u32) -> Result<Vec<u32>, StoreError> {
-        let state = self.inner.state()?;
-        let first = state.volume.map().leaves().pages_of(leaf).start;
-        let page = self.inner.mapped(state, first)?;
-        Ok(page.places_of_leaf().into_iter().map(|(lba, _)| lba).collect())
     }
 
     /// Adds the page's place to the finding.

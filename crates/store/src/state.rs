@@ -56,6 +56,9 @@ pub struct State {
     pub observer: Option<Arc<dyn Observer>>,
     /// Pages placed since the last checkpoint.
     since_checkpoint: u64,
+    /// Number of the first chunk that the checkpoint before the last one does not cover, and of the first
+    /// that the last one does not.
+    covered: [u64; 2],
     /// Numbers that engines keep with the store: the position that is durable of a log of theirs, say.
     marks: BTreeMap<u32, u64>,
     /// The one that was set last.
@@ -89,6 +92,8 @@ pub struct Restored {
     pub zones: Vec<(u32, DataZone)>,
     /// Number of the last chunk.
     pub last_seq: u64,
+    /// Number of the first chunk that the checkpoint does not cover.
+    pub covered: u64,
     /// Number of the next opening.
     pub next_opening: u64,
     /// Number of the next note.
@@ -113,6 +118,7 @@ impl State {
             copies: None,
             observer: None,
             since_checkpoint: 0,
+            covered: [0; 2],
             marks: BTreeMap::new(),
             last_mark: (0, 0),
             zone_failed: false,
@@ -136,6 +142,7 @@ impl State {
         self.chunks.restore(found.last_seq);
         self.notes.restore(found.next_serial);
         self.marks = found.marks;
+        self.covered = [found.covered; 2];
         self.withhold();
         Ok(())
     }
@@ -202,7 +209,7 @@ impl State {
         debug_assert_eq!(record.time, self.time + 1);
         self.time = record.time;
         self.written.user += 1;
-        self.written.user_bytes += self.slot_bytes(bytes.len());
+        self.written.user_bytes += self.unit_bytes(bytes.len());
         if self.layout.sizes.is_delta(record.lba) {
             self.deltas.written += 1;
             self.deltas.tails += u64::from(self.layout.sizes.kind(record.lba) == RecordKind::Tail);
@@ -211,11 +218,10 @@ impl State {
         self.nothing_to_clean = false;
         self.forget_copies(record.lba);
         if self.observer.is_some() {
-            let (sizes, whole) = (self.layout.sizes, PAGE as u16);
-            let bytes = match sizes.unit() {
-                Some(_) => record.bytes,
-                None => Hole::of(bytes, 1).map_or(whole, |hole| hole.bytes() as u16),
-            };
+            let sizes = self.layout.sizes;
+            // Of a page that is written whole, what smaller units would have left of it.
+            let hole = if bytes.len() == PAGE { Hole::of(bytes, 1) } else { None };
+            let bytes = hole.map_or(record.bytes, |hole| hole.bytes() as u16);
             let (lba, kind) = (sizes.page_of(record.lba), sizes.kind(record.lba));
             self.observe(StoreEvent::Written { lba, hotness, bytes, kind });
         }
@@ -238,7 +244,7 @@ impl State {
         bytes: &[u8],
     ) -> Result<(), StoreError> {
         self.written.relocations += 1;
-        self.written.relocated_bytes += self.slot_bytes(record.bytes.into());
+        self.written.relocated_bytes += self.unit_bytes(record.bytes.into());
         if self.layout.sizes.is_delta(record.lba) {
             self.deltas.moved += 1;
             self.deltas.moved_bytes += u64::from(record.bytes);
@@ -249,10 +255,10 @@ impl State {
         self.append(placed, (record, hotness, bytes))
     }
 
-    /// The bytes of a record of so many, in whole slots.
-    fn slot_bytes(&self, bytes: usize) -> u64 {
+    /// The bytes of a record of so many, in whole units.
+    fn unit_bytes(&self, bytes: usize) -> u64 {
         let sizes = self.layout.sizes;
-        u64::from(sizes.units_of(bytes as u32)) * u64::from(sizes.slot_bytes())
+        u64::from(sizes.units_of(bytes as u32)) * u64::from(sizes.unit())
     }
 
     /// A page was trimmed, and its map entry changed.
@@ -302,10 +308,10 @@ impl State {
         let Some(chunk) = chunk else { return };
         self.zones.add_chunk(&chunk);
         self.written.headers += 1;
-        let header = chunk.header() * self.layout.sizes.slot_bytes();
+        let header = chunk.header() * self.layout.sizes.unit();
         self.written.header_bytes += u64::from(header);
         let padding = u64::from(chunk.padding());
-        self.written.padding_bytes += padding * u64::from(self.layout.sizes.slot_bytes());
+        self.written.padding_bytes += padding * u64::from(self.layout.sizes.unit());
     }
 
     /// Seals the chunk that is being filled for a zone that the volume has ended.
@@ -367,6 +373,7 @@ impl State {
     /// The pages of a chunk that its zone did not take were placed elsewhere, and are on the device.
     pub fn chunk_moved(&mut self, chunk: Arc<Chunk>) {
         debug_assert!(self.zones.get(chunk.zone).has_failed());
+        self.notes.chunks_given_up(&[chunk.seq]);
         self.chunks.remove(chunk);
     }
 
@@ -378,8 +385,7 @@ impl State {
         }
         self.zone_failed = true;
         self.failures.appends += 1;
-        let DataZone { device_zone, opening, written, .. } = *self.zones.get(zone);
-        self.notes.zone_given_up(self.time, (device_zone, opening), written);
+        let DataZone { device_zone, written, .. } = *self.zones.get(zone);
         tracing::warn!(zone = device_zone, page = written, "an append failed: the zone ends there");
         self.end_zone(zone);
         true
@@ -400,11 +406,17 @@ impl State {
     pub fn zone_cleaned(&mut self, zone: u32) {
         debug_assert!(self.chunks.is_zone_written(zone));
         if self.volume.release(zone) {
-            let DataZone { device_zone, opening, .. } = *self.zones.get(zone);
             // Durable before the zone is reset, and mostly beside other notes.
-            self.notes.zone_given_up(self.time, (device_zone, opening), 0);
+            let late = &self.zones.get(zone).late;
+            let needed = late.partition_point(|&seq| seq < self.covered[0]);
+            self.notes.chunks_given_up(&late[needed..]);
             self.zones.release(zone);
             self.withhold();
+        } else {
+            // It counts records that the map does not have there: it would be cleaned again and again.
+            let device_zone = self.zones.get(zone).device_zone;
+            tracing::warn!(zone = device_zone, "a zone counts records that the map does not have");
+            self.volume.quarantine(zone);
         }
     }
 
@@ -473,6 +485,11 @@ impl State {
     pub fn checkpoint_begun(&mut self) {
         self.since_checkpoint = 0;
         self.zone_failed = false;
+    }
+
+    /// A checkpoint is durable that covers the chunks before this number.
+    pub fn checkpoint_ended(&mut self, next_seq: u64) {
+        self.covered = [self.covered[1], next_seq];
     }
 
     /// True if the next checkpoint should come after no more than `pages` placed pages, and those

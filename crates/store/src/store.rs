@@ -35,7 +35,7 @@ pub struct Store {
 
 /// How much of what a store wrote is durable. It only grows, over crashes as well: a store that has less than
 /// it once had has lost what it promised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Durable {
     /// All chunks up to this number.
     pub chunks: u64,
@@ -60,6 +60,14 @@ impl Store {
     /// No store, or one of a newer format; an error of the device.
     pub fn zones_on(device: &dyn Device) -> Result<u32, StoreError> {
         recovery::zones_on(device)
+    }
+
+    /// The number of the store on a device, drawn when it was formatted.
+    ///
+    /// # Errors
+    /// As for [`Store::zones_on`].
+    pub fn number_on(device: &dyn Device) -> Result<u64, StoreError> {
+        recovery::number_on(device)
     }
 
     /// Opens a store, and repairs what a crash left. Reads the headers of what was written since
@@ -174,7 +182,7 @@ impl Store {
     }
 
     /// The changed words of a page, 4,096 bytes, to be kept apart from it: those that its delta or its tail
-    /// would have, as [`ChangedWords::kind`] says. None if they are too many, or the store is not [in units](crate::Format::unit).
+    /// would have, as [`ChangedWords::kind`] says. None if they are too many, or the store has no deltas.
     pub fn delta(&self, page: &[u8], changed: &ChangedWords) -> Option<PageDelta> {
         PageDelta::of(page, changed, self.inner.layout.sizes)
     }
@@ -399,7 +407,7 @@ impl Store {
         self.mapped(0..u32::MAX, &mut |lba| pages.push(lba))?;
         for lba in pages {
             let page = self.inner.mapped(self.inner.state()?, lba)?;
-            let unit = self.inner.layout.sizes.slot_bytes();
+            let unit = self.inner.layout.sizes.unit();
             let kinds = [RecordKind::Image, RecordKind::Delta, RecordKind::Tail];
             let records = kinds.map(|kind| (page.place_of(kind), kind));
             drop(page);
@@ -421,10 +429,15 @@ impl Store {
         self.inner.layout.fixed.logical_pages
     }
 
-    /// Bytes of a unit, if pages take as many units as their records need
-    /// ([`Format::unit`](crate::Format::unit)).
-    pub fn unit(&self) -> Option<u32> {
+    /// Bytes of a unit: pages take as many as their records need ([`Format::unit`](crate::Format::unit)).
+    pub fn unit(&self) -> u32 {
         self.inner.layout.sizes.unit()
+    }
+
+    /// True if a page may be written as the words that [changed](crate::PageWrite::changed): its units are shorter
+    /// than a page.
+    pub fn has_deltas(&self) -> bool {
+        self.inner.layout.sizes.has_deltas()
     }
 
     /// Pages of the user that a zone can hold: those of the volume that places and cleans.

@@ -3,7 +3,7 @@
 use frostline_log::ZoneImage;
 use frostline_zone::{ZoneInfo, ZoneState};
 
-use crate::format::{LeafAt, PAGE};
+use crate::format::{LeafAt, PAGE, VERSION};
 use crate::layout::Layout;
 use crate::leaves::{LEAF, Leaves};
 use crate::{Loss, Store, StoreError};
@@ -45,7 +45,7 @@ pub struct ZoneStatus {
     pub written: u32,
     /// Data: its class, from 1.
     pub class: Option<u32>,
-    /// Data: valid pages in it; in a store in units, the pages that its valid records would fill.
+    /// Data: the pages that its valid records would fill.
     pub valid: Option<u32>,
     /// Data: valid pages (or units) over those of the user that it can hold.
     pub valid_share: Option<f64>,
@@ -78,8 +78,8 @@ enum StateName {
 pub struct StoreInfo {
     /// Version of the format.
     pub format: u32,
-    /// Bytes of a unit, if pages take as many units as their records need.
-    pub unit: Option<u32>,
+    /// Bytes of a unit: pages take as many as their records need.
+    pub unit: u32,
     /// Data zones for each zone of parity, if the device keeps parity.
     pub parity: Option<u32>,
     /// Number of the store, drawn when it was formatted.
@@ -142,7 +142,7 @@ impl Store {
         let fixed = &layout.fixed;
         let leaf = LEAF * layout.columns.bytes() + size_of::<LeafAt>();
         Ok(StoreInfo {
-            format: layout.sizes.version(),
+            format: VERSION,
             unit: layout.sizes.unit(),
             parity: self.inner.device.geometry().parity,
             store: self.inner.store,
@@ -156,7 +156,7 @@ impl Store {
             checkpoint_writes: fixed.checkpoint_writes,
             logical_pages: fixed.logical_pages,
             page_bytes: PAGE as u32,
-            chunk_pages: fixed.chunk_pages,
+            chunk_pages: layout.chunk_shape().pages,
             zone_pages: fixed.zone_pages,
             device_pages: fixed.device_pages,
             device_zones: fixed.device_zones,

@@ -14,16 +14,16 @@ pub struct Written {
     pub headers: u64,
     /// Checkpoints, notes and superblocks.
     pub checkpoints: u64,
-    /// Bytes of the records of the pages that the user wrote: 4,096 each, or fewer in a store in units.
+    /// Bytes of the records of the pages that the user wrote.
     #[cfg_attr(feature = "serde", serde(default))]
     pub user_bytes: u64,
     /// Bytes of the records of the pages that cleaning wrote.
     #[cfg_attr(feature = "serde", serde(default))]
     pub relocated_bytes: u64,
-    /// Bytes of the headers of chunks: whole pages, but in a store in units, where records begin in them.
+    /// Bytes of the headers of chunks, in whole units.
     #[cfg_attr(feature = "serde", serde(default))]
     pub header_bytes: u64,
-    /// Bytes left between records and the next header, in a store in units.
+    /// Bytes left between records and the next header.
     #[cfg_attr(feature = "serde", serde(default))]
     pub padding_bytes: u64,
 }

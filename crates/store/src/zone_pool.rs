@@ -19,6 +19,8 @@ pub struct DataZone {
     pub opening: u64,
     /// Its chunks.
     pub chunks: Vec<ChunkPlace>,
+    /// The numbers of those that the checkpoint does not cover with which the store was opened.
+    pub late: Vec<u64>,
     /// Pages of the device's zone that are given away, headers included.
     pub pages: u32,
     /// Of these, written.
@@ -38,7 +40,7 @@ impl DataZone {
 
     /// Where a record lies in the device's zone.
     pub fn span_of(&self, at: Extent, sizes: Sizes) -> Span {
-        let (units, slot) = (sizes.page_units(), sizes.slot_bytes());
+        let (units, slot) = (sizes.page_units(), sizes.unit());
         let page = at.slot.offset / units;
         let chunk = self.chunks.partition_point(|chunk| chunk.first <= page);
         let Some(chunk) = chunk.checked_sub(1).map(|chunk| self.chunks[chunk]) else {
@@ -162,6 +164,7 @@ impl ZonePool {
         debug_assert_eq!(zone.pages, chunk.start);
         let place = ChunkPlace { first: chunk.first, start: chunk.start, header: chunk.header() };
         zone.chunks.push(place);
+        zone.late.push(chunk.seq);
         zone.pages += 1 + chunk.pages();
     }
 
@@ -224,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_record_lies_behind_its_chunk_s_header() {
-        let sizes = Sizes::new(Some(64)).unwrap();
+        let sizes = Sizes::new(64).unwrap();
         let chunks = vec![
             ChunkPlace { first: 0, start: 0, header: 5 },
             ChunkPlace { first: 1, start: 1, header: 60 },

@@ -89,6 +89,7 @@ fn stress(open: Open) {
     let format = Format {
         logical_pages: Some(PAGES.into()),
         checkpoint_writes: Some(5000),
+        unit: 4096,
         ..Format::default()
     };
     Store::format(device.clone(), &format).unwrap();

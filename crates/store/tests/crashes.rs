@@ -40,14 +40,14 @@ struct Tally {
 
 struct World {
     rng: SmallRng,
-    /// The unit of the store, if it is in units.
-    unit: Option<u32>,
+    /// The unit of the store.
+    unit: u32,
     pages: u32,
     next: u64,
     model: BTreeMap<u32, History>,
     /// Every version's content.
     contents: BTreeMap<u64, Vec<u8>>,
-    /// Of each page of a store in units the words that may differ from its base.
+    /// Of each page of a store with deltas the words that may differ from its base.
     changed: BTreeMap<u32, ChangedWords>,
     /// Pages are trimmed. Without notes of that a rebuild brings them back.
     trims: bool,
@@ -74,11 +74,11 @@ impl Change {
     }
 }
 
-/// A content that says which page and version it is, all over; in units there may be zeroes in it.
-fn content(lba: u32, version: u64, unit: Option<u32>) -> Vec<u8> {
+/// A content that says which page and version it is, all over; unless pages are whole there may be zeroes in it.
+fn content(lba: u32, version: u64, unit: u32) -> Vec<u8> {
     let word = (u64::from(lba) << 40 ^ version).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut page: Vec<u8> = (0..512u64).flat_map(|i| word.wrapping_add(i).to_le_bytes()).collect();
-    if unit.is_some() && !word.is_multiple_of(8) {
+    if unit < 4096 && !word.is_multiple_of(8) {
         let filled = 12 + (word >> 20) as usize % [100, 4085][usize::from(word % 8 > 3)];
         let end = 4096 - if word & 16 > 0 { filled / 2 } else { 0 };
         page[filled.min(end)..end].fill(0);
@@ -102,7 +102,7 @@ fn is_crash(error: &StoreError) -> bool {
 }
 
 impl World {
-    fn new(seed: u64, unit: Option<u32>) -> Self {
+    fn new(seed: u64, unit: u32) -> Self {
         let rng = SmallRng::seed_from_u64(seed);
         World {
             rng,
@@ -145,7 +145,7 @@ impl World {
         let Some((last, mut changed)) = base.filter(|_| self.rng.random_bool(0.6)) else {
             let page = content(lba, version, self.unit);
             self.contents.insert(version, page.clone());
-            if self.unit.is_some() {
+            if self.unit < 4096 {
                 self.changed.insert(lba, ChangedWords::NONE);
             }
             return Change { lba, version, page, changed: None };
@@ -270,7 +270,7 @@ impl World {
             assert!(self.contents.get(&version) == Some(&page), "LBA {lba} is a mixture");
             version
         });
-        if self.unit.is_some() && opened {
+        if self.unit < 4096 && opened {
             match found {
                 Some(_) => self.changed.insert(lba, changed),
                 None => self.changed.remove(&lba),
@@ -306,12 +306,12 @@ impl World {
 }
 
 /// One store through several crashes; returns after `most` of them.
-fn live(seed: u64, most: u64, unit: Option<u32>, tally: &Tally) {
+fn live(seed: u64, most: u64, unit: u32, tally: &Tally) {
     let mut world = World::new(seed, unit);
     // Some stores have more pages than their map may hold in memory.
     let large = seed.is_multiple_of(8);
-    // A store in units keeps room for deltas and tails.
-    let fewest = if unit.is_some() { 26 } else { 20 };
+    // A store with deltas keeps room for deltas and tails.
+    let fewest = if unit < 4096 { 26 } else { 20 };
     let zones = if large { 80 } else { world.rng.random_range(fewest..40) };
     let zone_bytes = 4096 * world.rng.random_range(20..80u64);
     let shape =
@@ -424,16 +424,16 @@ fn reopen(mut device: Arc<Faulty>, world: &mut World, open: Open, tally: &Tally)
 
 #[test]
 fn what_was_synced_survives_power_cuts_and_the_rest_is_old_or_new() {
-    survive(&[None], 20_000);
+    survive(&[4096], 20_000);
 }
 
 #[test]
-fn what_was_synced_in_units_survives_power_cuts_and_the_rest_is_old_or_new() {
-    survive(&[Some(64), Some(512), Some(4096)], 10_000);
+fn what_was_synced_with_deltas_survives_power_cuts_and_the_rest_is_old_or_new() {
+    survive(&[64, 512], 10_000);
 }
 
 /// Stores in these units live through so many crashes.
-fn survive(units: &[Option<u32>], crashes: u64) {
+fn survive(units: &[u32], crashes: u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let tally = Tally::default();
     let wanted = number("FROSTLINE_CRASHES").unwrap_or(crashes);
@@ -474,8 +474,8 @@ fn survive(units: &[Option<u32>], crashes: u64) {
         of(&tally.merged)
     );
     assert!(of(&tally.crashes) >= wanted);
-    let in_units = units.iter().any(Option::is_some);
-    assert_eq!(of(&tally.tails) > wanted / 2 && of(&tally.merged) > wanted / 10, in_units);
+    let has_deltas = units.iter().any(|&unit| unit < 4096);
+    assert_eq!(of(&tally.tails) > wanted / 2 && of(&tally.merged) > wanted / 10, has_deltas);
 }
 
 /// A checkpoint that a crash cut short used to leave its pages behind in the metadata zones:
@@ -486,10 +486,10 @@ fn recovery_that_is_cut_short_again_and_again_still_finds_room() {
     for seed in 0..8 {
         let shape = Shape { bytes: 80 << 17, zone_bytes: Some(1 << 17), ..Shape::default() };
         let memory = in_memory(&shape).unwrap();
-        let format = Format { checkpoint_writes: Some(500), ..Format::default() };
+        let format = Format { checkpoint_writes: Some(500), unit: 4096, ..Format::default() };
         Store::format(memory.clone(), &format).unwrap();
         let mut device = Arc::new(Faulty::new(memory, seed).with_tail(Tail::Garbage));
-        let mut world = World::new(seed, None);
+        let mut world = World::new(seed, 4096);
         let store = Store::open(device.clone(), open).unwrap();
         world.pages = store.pages() as u32;
         (0..3000).try_for_each(|_| world.act(&store)).unwrap();
@@ -548,7 +548,7 @@ struct Rebuilds {
 
 /// A store that loses its map after each of several power cuts, perhaps with further ones while it is
 /// rebuilt. Nothing that was synced is lost.
-fn live_without_map(seed: u64, unit: Option<u32>, rebuilds: &mut Rebuilds) {
+fn live_without_map(seed: u64, unit: u32, rebuilds: &mut Rebuilds) {
     let (tables, superblocks) = (!seed.is_multiple_of(3), seed.is_multiple_of(2));
     let mut world = World { trims: false, ..World::new(seed, unit) };
     let zone_bytes = 4096 * world.rng.random_range(20..40u64);
@@ -613,13 +613,13 @@ fn live_without_map(seed: u64, unit: Option<u32>, rebuilds: &mut Rebuilds) {
 #[test]
 fn what_was_synced_is_rebuilt_after_power_cuts_from_images_deltas_and_tails() {
     let mut rebuilds = Rebuilds::default();
-    for unit in [None, Some(64), Some(512)] {
+    for unit in [4096, 64, 512] {
         rebuilds.tails = 0;
         // In those behind the first forty a second rebuild once took what the first had dropped.
         let seeds = (0..40).chain([155, 211, 298, 349]);
         seeds.for_each(|seed| live_without_map(seed, unit, &mut rebuilds));
         let tails = rebuilds.tails;
-        assert_eq!(tails > 1000, unit.is_some(), "{tails} tails");
+        assert_eq!(tails > 1000, unit < 4096, "{tails} tails");
     }
     let Rebuilds { torn, unsure, others, .. } = rebuilds;
     assert!(torn >= 10 && unsure + others < torn, "{torn} torn, {unsure} unsure, {others} others");

@@ -114,6 +114,7 @@ fn stored(writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {
         gp: GP,
         spare,
         checkpoint_writes: Some(u64::MAX),
+        unit: 4096,
         hotness: writes.hotness.is_some(),
         ..Format::default()
     };

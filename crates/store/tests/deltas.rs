@@ -35,7 +35,7 @@ fn cleaned_by(victim: &str) -> Arc<dyn Device> {
         victim: victim.to_string(),
         logical_pages: Some(PAGES.into()),
         checkpoint_writes: Some(u64::MAX),
-        unit: Some(64),
+        unit: 64,
         ..Format::default()
     };
     Store::format(device.clone(), &format).unwrap();
@@ -156,7 +156,7 @@ fn errors_of_pages_read_together(store: &Store) -> Vec<u32> {
 
 #[test]
 fn a_page_of_another_length_or_beyond_the_store_is_refused_alone() {
-    for unit in [None, Some(64)] {
+    for unit in [4096, 64] {
         let shape = Shape { bytes: 64 << 20, ..Shape::default() };
         let device = in_memory(&shape).unwrap();
         Store::format(device.clone(), &Format { unit, ..Format::default() }).unwrap();

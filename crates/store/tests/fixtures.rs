@@ -1,8 +1,7 @@
-//! Stores of all versions of the format, kept as they were written: they can always be opened.
+//! Stores as earlier builds wrote them: they can be opened as long as the format's version is the same.
 //!
-//! A fixture is what each zone of a device holds, its length (4 bytes) first, compressed. In those of the newest
-//! version some pages have deltas, and some of these tails. They are made anew, for a new version of the format
-//! only, by
+//! A fixture is what each zone of a device holds, its length (4 bytes) first, compressed. Some pages have deltas,
+//! and some of these tails. They are made anew, for a new version of the format only, by
 //! `cargo test -p frostline-store --test fixtures -- --ignored`.
 
 use std::ops::Range;
@@ -13,6 +12,9 @@ use frostline_store::{
     ChangedWords, Cleaning, Compression, Format, Open, PageWrite, RecordKind, Store, StoreError,
 };
 use frostline_zone::{Device, Shape, in_memory};
+
+/// The directory of the fixtures, by the format's version.
+const DIRECTORY: &str = "v1";
 
 const PAGE: usize = 4096;
 const ZONES: u64 = 24;
@@ -31,63 +33,51 @@ const OF_TAIL: Range<usize> = 50..58;
 const DAMAGED_CHANGES: [(&str, u32, &[u8; 8]); 2] =
     [("damaged-delta.zst", 31, b"delta031"), ("damaged-tail.zst", 51, b"tail 051")];
 
-/// A version of the format: its directory, the unit of its stores, and the words of a page.
-#[derive(Clone, Copy)]
-struct Version {
-    directory: &'static str,
-    unit: Option<u32>,
-    words: fn(u32) -> usize,
+/// Words of a page that are not zero.
+fn words(lba: u32) -> usize {
+    1 + lba as usize * 97 % (PAGE / 8)
 }
 
-const VERSIONS: [Version; 2] = [
-    Version { directory: "v1", unit: None, words: |_| PAGE / 8 },
-    Version { directory: "v2", unit: Some(64), words: |lba| 1 + lba as usize * 97 % (PAGE / 8) },
-];
+/// The first content of a page: so many words, then zeroes. Every seventh page was trimmed.
+fn first(lba: u32) -> Option<Vec<u8>> {
+    let word = format!("page {lba:03}").into_bytes();
+    (!lba.is_multiple_of(7)).then(|| {
+        let mut page = word.repeat(words(lba));
+        page.resize(PAGE, 0);
+        page
+    })
+}
 
-impl Version {
-    /// The first content of a page: so many words, then zeroes. Every seventh page was trimmed.
-    fn first(self, lba: u32) -> Option<Vec<u8>> {
-        let word = format!("page {lba:03}").into_bytes();
-        (!lba.is_multiple_of(7)).then(|| {
-            let mut page = word.repeat((self.words)(lba));
-            page.resize(PAGE, 0);
-            page
-        })
-    }
+/// The word that was changed in some pages.
+fn changed(lba: u32) -> Option<usize> {
+    (lba % 5 == 1 && words(lba) > 8).then_some(words(lba) / 2)
+}
 
-    /// The word that was changed in some pages of a store in units.
-    fn changed(self, lba: u32) -> Option<usize> {
-        let words = (self.words)(lba);
-        (self.unit.is_some() && lba % 5 == 1 && words > 8).then_some(words / 2)
+/// The contents of a page after the first, each with the words in which it differs from the one before.
+fn changes(lba: u32) -> Vec<(Range<usize>, Vec<u8>)> {
+    let Some(mut page) = first(lba) else { return vec![] };
+    let mut changes = Vec::new();
+    let mut change = |words: Range<usize>, word: String| {
+        page[8 * words.start..8 * words.end]
+            .copy_from_slice(&word.repeat(words.len()).into_bytes());
+        changes.push((words, page.clone()));
+    };
+    if TAILED.contains(&lba) {
+        change(OF_DELTA, format!("delta{lba:03}"));
+        change(OF_TAIL, format!("tail {lba:03}"));
+    } else if let Some(word) = changed(lba) {
+        change(word..word + 1, "changed!".to_string());
     }
+    changes
+}
 
-    /// The contents of a page after the first, each with the words in which it differs from the one before.
-    fn changes(self, lba: u32) -> Vec<(Range<usize>, Vec<u8>)> {
-        let Some(mut page) = self.first(lba).filter(|_| self.unit.is_some()) else { return vec![] };
-        let mut changes = Vec::new();
-        let mut change = |words: Range<usize>, word: String| {
-            page[8 * words.start..8 * words.end]
-                .copy_from_slice(&word.repeat(words.len()).into_bytes());
-            changes.push((words, page.clone()));
-        };
-        if TAILED.contains(&lba) {
-            change(OF_DELTA, format!("delta{lba:03}"));
-            change(OF_TAIL, format!("tail {lba:03}"));
-        } else if let Some(word) = self.changed(lba) {
-            change(word..word + 1, "changed!".to_string());
-        }
-        changes
-    }
+/// The content of a page.
+fn content(lba: u32) -> Option<Vec<u8>> {
+    changes(lba).pop().map(|(_, page)| page).or_else(|| first(lba))
+}
 
-    /// The content of a page.
-    fn content(self, lba: u32) -> Option<Vec<u8>> {
-        self.changes(lba).pop().map(|(_, page)| page).or_else(|| self.first(lba))
-    }
-
-    fn path(self, name: &str) -> PathBuf {
-        let fixtures = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures"));
-        fixtures.join(self.directory).join(name)
-    }
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures")).join(DIRECTORY).join(name)
 }
 
 fn empty() -> Arc<dyn Device> {
@@ -97,8 +87,8 @@ fn empty() -> Arc<dyn Device> {
     in_memory(&shape).unwrap()
 }
 
-fn zones_of(version: Version, name: &str) -> Vec<Vec<u8>> {
-    let bytes = zstd::decode_all(&*std::fs::read(version.path(name)).unwrap()).unwrap();
+fn zones_of(name: &str) -> Vec<Vec<u8>> {
+    let bytes = zstd::decode_all(&*std::fs::read(path(name)).unwrap()).unwrap();
     let mut rest = &bytes[..];
     let mut zones = Vec::new();
     while let Some((length, behind)) = rest.split_at_checked(4) {
@@ -117,11 +107,11 @@ fn device_of(zones: &[Vec<u8>]) -> Arc<dyn Device> {
 }
 
 /// True if each page is as it was; panics if one is anything else but a named error.
-fn sound_pages(version: Version, store: &Store) -> Vec<bool> {
+fn sound_pages(store: &Store) -> Vec<bool> {
     let mut page = vec![0; PAGE];
     let mut sound = |lba| match store.read(lba, &mut page) {
         Ok(found) => {
-            assert_eq!(found.then(|| page.clone()), version.content(lba), "LBA {lba}");
+            assert_eq!(found.then(|| page.clone()), content(lba), "LBA {lba}");
             true
         }
         Err(StoreError::Checksum { lba: named, .. }) => {
@@ -134,43 +124,39 @@ fn sound_pages(version: Version, store: &Store) -> Vec<bool> {
 }
 
 #[test]
-fn a_store_of_any_version_is_opened_read_and_written() {
-    for version in VERSIONS {
-        let device = device_of(&zones_of(version, "sound.zst"));
-        let judged = frostline_judge::pages(&*device).unwrap();
-        let mut store = Store::open(device, OPEN).unwrap();
-        assert_eq!(store.unit(), version.unit);
-        assert_eq!(sound_pages(version, &store), [true; PAGES as usize]);
-        for lba in 0..PAGES {
-            let sum = version.content(lba).map(|page| crc32c::crc32c(&page));
-            assert_eq!(judged.get(&lba).copied(), sum, "LBA {lba}, judged");
-        }
-        assert_eq!(store.check().unwrap().findings, []);
-        store.write(0, &[1; PAGE]).unwrap();
-        store.close().unwrap();
+fn a_store_of_an_earlier_build_is_opened_read_and_written() {
+    let device = device_of(&zones_of("sound.zst"));
+    let judged = frostline_judge::pages(&*device).unwrap();
+    let mut store = Store::open(device, OPEN).unwrap();
+    assert_eq!(store.unit(), 64);
+    assert_eq!(sound_pages(&store), [true; PAGES as usize]);
+    for lba in 0..PAGES {
+        let sum = content(lba).map(|page| crc32c::crc32c(&page));
+        assert_eq!(judged.get(&lba).copied(), sum, "LBA {lba}, judged");
     }
+    assert_eq!(store.check().unwrap().findings, []);
+    store.write(0, &[1; PAGE]).unwrap();
+    store.close().unwrap();
 }
 
 #[test]
-fn of_a_damaged_store_of_any_version_all_but_the_damaged_page_is_read() {
-    for version in VERSIONS {
-        assert_is_damaged(version, "damaged.zst", DAMAGED);
-    }
+fn of_a_damaged_store_all_but_the_damaged_page_is_read() {
+    assert_is_damaged("damaged.zst", DAMAGED);
 }
 
 #[test]
 fn of_a_store_with_a_damaged_delta_or_tail_all_but_its_page_is_read() {
     for (name, lba, _) in DAMAGED_CHANGES {
-        assert_is_damaged(VERSIONS[1], name, lba);
+        assert_is_damaged(name, lba);
     }
 }
 
-fn assert_is_damaged(version: Version, name: &str, damaged: u32) {
-    let device = device_of(&zones_of(version, name));
+fn assert_is_damaged(name: &str, damaged: u32) {
+    let device = device_of(&zones_of(name));
     let judged = frostline_judge::pages(&*device).unwrap_err().to_string();
     assert!(judged.starts_with(&format!("LBA {damaged}, ")), "{name}, judged: {judged}");
     let store = Store::open(device, OPEN).unwrap();
-    let sound = sound_pages(version, &store);
+    let sound = sound_pages(&store);
     assert!((0..).zip(&sound).all(|(lba, sound)| *sound == (lba != damaged)), "{name}");
     let findings = store.scrub(None, &mut |_| {}).unwrap().findings;
     assert!(
@@ -179,38 +165,21 @@ fn assert_is_damaged(version: Version, name: &str, damaged: u32) {
     );
 }
 
-/// `frostline.zst` was written when `frostline` was what is `frozen-lifespan` now, by
-/// `frostline store format file:d --size 3840KiB --zone 160KiB --scheme frostline --hotness --pages 200`
-/// and `frostline bench store --device file:d --workload zipf:1.0 --writes 3000 --cleaning inline --keep`.
-#[test]
-fn a_store_of_what_was_called_frostline_keeps_its_scheme() {
-    let mut store = Store::open(device_of(&zones_of(VERSIONS[0], "frostline.zst")), OPEN).unwrap();
-    let info = store.info().unwrap();
-    assert_eq!((&*info.scheme, info.valid_pages), ("frozen-lifespan", 197));
-    assert_eq!(store.check().unwrap().findings, []);
-    let reclaimed = |store: &Store| store.stats().unwrap().counts.zones_reclaimed;
-    let before = reclaimed(&store);
-    (0..900).for_each(|i| store.write(i % PAGES, &[1; PAGE]).unwrap());
-    assert!(reclaimed(&store) > before, "nothing was cleaned");
-    store.close().unwrap();
-}
-
 #[test]
 fn a_store_of_a_newer_version_is_refused() {
-    let mut zones = zones_of(VERSIONS[1], "sound.zst");
+    let mut zones = zones_of("sound.zst");
     for zone in zones.iter_mut().filter(|zone| zone.len() >= PAGE && zone[8..12] == [1, 0, 0, 0]) {
-        zone[12..16].copy_from_slice(&3u32.to_le_bytes());
+        zone[12..16].copy_from_slice(&2u32.to_le_bytes());
         let crc = crc32c::crc32c(&zone[8..PAGE]);
         zone[4..8].copy_from_slice(&crc.to_le_bytes());
     }
     let refused = Store::open(device_of(&zones), OPEN).err();
-    assert!(matches!(refused, Some(StoreError::Newer { found: 3, known: 2 })), "{refused:?}");
+    assert!(matches!(refused, Some(StoreError::Newer { found: 2, known: 1 })), "{refused:?}");
 }
 
-/// A store of whole pages writes the same bytes in every version of the program, but for its number and what
-/// chunks and notes tell of each other since the sum was last taken.
+/// A store writes the same bytes in every build, but for its number.
 #[test]
-fn a_store_of_whole_pages_is_written_byte_for_byte_as_in_other_versions() {
+fn a_store_is_written_byte_for_byte_as_by_other_builds() {
     let device = empty();
     Store::format(device.clone(), &Format { logical_pages: Some(300), ..Format::default() })
         .unwrap();
@@ -234,7 +203,7 @@ fn a_store_of_whole_pages_is_written_byte_for_byte_as_in_other_versions() {
         }
         sum = crc32c::crc32c_append(sum, &zone);
     }
-    assert_eq!(sum, 384_796_643);
+    assert_eq!(sum, 1_449_174_336);
 }
 
 fn zones_on(device: &dyn Device) -> Vec<Vec<u8>> {
@@ -250,7 +219,7 @@ fn write(name: &str, zones: &[Vec<u8>]) {
     let parts =
         zones.iter().flat_map(|zone| [(zone.len() as u32).to_le_bytes().to_vec(), zone.clone()]);
     let bytes: Vec<u8> = parts.flatten().collect();
-    let path = VERSIONS[1].path(name);
+    let path = path(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, zstd::encode_all(&*bytes, 19).unwrap()).unwrap();
 }
@@ -259,8 +228,7 @@ fn write(name: &str, zones: &[Vec<u8>]) {
 #[ignore = "makes the fixtures anew"]
 fn make() {
     let device = empty();
-    let (version, logical_pages) = (VERSIONS[1], Some(200));
-    let format = Format { logical_pages, hotness: true, unit: version.unit, ..Format::default() };
+    let format = Format { logical_pages: Some(200), hotness: true, unit: 64, ..Format::default() };
     Store::format(device.clone(), &format).unwrap();
     // Compressed, these pages would be shorter than any delta.
     let store =
@@ -270,14 +238,14 @@ fn make() {
     }
     store.checkpoint().unwrap();
     for lba in 0..PAGES {
-        match version.first(lba) {
+        match first(lba) {
             Some(page) => store.write(lba, &page).unwrap(),
             None => assert!(store.trim(lba).unwrap()),
         }
     }
     for lba in 0..PAGES {
         let mut changed = ChangedWords::NONE;
-        for (words, page) in version.changes(lba) {
+        for (words, page) in changes(lba) {
             changed.add(words);
             let write = PageWrite { lba, page: &page, hotness: None, changed: Some(&changed) };
             store.write_batch(&[write]).unwrap();
@@ -295,8 +263,8 @@ fn make() {
     write("sound.zst", &zones_on(&*device));
     // As the last chunk's damage can't be told from a torn append, the store is closed first.
     Store::open(device.clone(), OPEN).unwrap().close().unwrap();
-    let damaged = version.content(DAMAGED).unwrap();
-    write("damaged.zst", &flipped(&*device, &damaged[..8 * (version.words)(DAMAGED)]));
+    let damaged = content(DAMAGED).unwrap();
+    write("damaged.zst", &flipped(&*device, &damaged[..8 * words(DAMAGED)]));
     for (name, _, word) in DAMAGED_CHANGES {
         write(name, &flipped(&*device, word));
     }

@@ -17,7 +17,7 @@ fn full(cleaning: Cleaning, scheme: &str) -> Store {
     let zone_bytes = 40 * PAGE as u64;
     let shape = Shape { bytes: 64 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
     let device = in_memory(&shape).unwrap();
-    let mut format = Format { scheme: scheme.to_string(), ..Format::default() };
+    let mut format = Format { scheme: scheme.to_string(), unit: 4096, ..Format::default() };
     format.logical_pages = Some(most_pages(&format, &shape));
     Store::format(device.clone(), &format).unwrap();
     let store = Store::open(device, Open { cleaning, ..Open::default() }).unwrap();

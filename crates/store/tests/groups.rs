@@ -17,7 +17,7 @@ const OPEN: Open =
     Open { cleaning: Cleaning::Inline, compression: Compression::None, ..Open::DEFAULT };
 
 /// The units in which the stores keep their pages.
-const UNITS: [Option<u32>; 4] = [None, Some(64), Some(512), Some(4096)];
+const UNITS: [u32; 3] = [64, 512, 4096];
 
 /// Some pages are short, with zeroes behind.
 fn content(lba: u32, version: u64) -> Vec<u8> {
@@ -44,7 +44,7 @@ fn memory() -> Arc<dyn Device> {
     in_memory(&shape).unwrap()
 }
 
-fn format(scheme: &str, unit: Option<u32>) -> Format {
+fn format(scheme: &str, unit: u32) -> Format {
     let (scheme, logical_pages) = (scheme.to_string(), Some(PAGES.into()));
     Format { scheme, logical_pages, unit, ..Format::default() }
 }
@@ -59,7 +59,7 @@ fn write_group(store: &Store, lbas: &[u32], version: u64) -> Result<(), StoreErr
 }
 
 /// A store whose pages were written, some of them twice, so that schemes keep them apart.
-fn start(device: Arc<dyn Device>, unit: Option<u32>) -> Store {
+fn start(device: Arc<dyn Device>, unit: u32) -> Store {
     Store::format(device.clone(), &format("sepbit", unit)).unwrap();
     let store = Store::open(device, OPEN).unwrap();
     for lba in (0..300).chain((0..300).step_by(3)) {
@@ -138,7 +138,7 @@ fn a_power_cut_at_any_operation_of_a_group_leaves_it_whole_or_absent() {
 fn a_rebuild_after_a_power_cut_finds_a_group_whole_or_absent() {
     try_all(|device| {
         let device: Arc<dyn Device> = device;
-        Store::rebuild(device.clone(), &format("sepbit", None), true).unwrap();
+        Store::rebuild(device.clone(), &format("sepbit", 4096), true).unwrap();
         Store::open(device, OPEN).unwrap()
     });
 }
@@ -156,7 +156,7 @@ fn a_rebuild_after_a_recovery_brings_no_page_of_a_cut_group_back_that_was_there_
             let meta_zones = store.info().unwrap().meta_zones;
             drop(store);
             (0..meta_zones).for_each(|zone| device.reset(zone).unwrap());
-            Store::rebuild(device.clone(), &format("sepbit", None), true).unwrap();
+            Store::rebuild(device.clone(), &format("sepbit", 4096), true).unwrap();
             let store = Store::open(device, OPEN).unwrap();
             for lba in 0..300 {
                 let expected = if whole && lbas().contains(&lba) { 2 } else { 1 };
@@ -175,7 +175,7 @@ fn a_rebuild_after_a_recovery_brings_no_page_of_a_cut_group_back_that_was_there_
 #[test]
 fn a_group_whose_pages_were_trimmed_and_reset_is_still_whole() {
     let device = memory();
-    Store::format(device.clone(), &format("nosep", None)).unwrap();
+    Store::format(device.clone(), &format("nosep", 4096)).unwrap();
     let store = Store::open(device.clone(), OPEN).unwrap();
     let lbas: Vec<u32> = (0..60).collect();
     write_group(&store, &lbas, 2).unwrap();
@@ -200,7 +200,7 @@ fn a_group_whose_pages_were_trimmed_and_reset_is_still_whole() {
 #[test]
 fn a_group_that_does_not_fit_is_refused_and_changes_nothing() {
     let device = memory();
-    let store = start(device.clone(), None);
+    let store = start(device.clone(), 4096);
     let room = store.group_room().unwrap();
     let before: Vec<_> = (0..PAGES).map(|lba| version(&store, lba)).collect();
     let all: Vec<u32> = (0..PAGES).collect();
@@ -219,7 +219,7 @@ fn a_group_that_does_not_fit_is_refused_and_changes_nothing() {
 
 #[test]
 fn the_last_content_of_a_page_counts_in_a_group() {
-    let store = start(memory(), None);
+    let store = start(memory(), 4096);
     let [first, last] = [7, 8].map(|version| content(5, version));
     let group =
         [&first, &last].map(|page| PageWrite { lba: 5, page, hotness: None, changed: None });
@@ -230,7 +230,7 @@ fn the_last_content_of_a_page_counts_in_a_group() {
 /// The first content is not written, so what changed since is not all that the last is made of.
 #[test]
 fn of_a_page_that_changes_twice_in_a_group_both_changes_are_there() {
-    let store = start(memory(), Some(64));
+    let store = start(memory(), 64);
     // The first changes are as many as a delta's, or too many.
     for (lba, words) in [(5, 0..60), (6, 0..300)] {
         let mut page = vec![1; PAGE];

@@ -27,21 +27,21 @@ const ZONE: u64 = 18;
 const ZONES: u64 = 11;
 
 /// Units of stores.
-const UNITS: [Option<u32>; 2] = [None, Some(64)];
+const UNITS: [u32; 2] = [4096, 64];
 
 /// Pages of the store: two zones of them.
-fn pages(unit: Option<u32>) -> u32 {
-    if unit.is_some() { 20 } else { 32 }
+fn pages(unit: u32) -> u32 {
+    if unit < 4096 { 20 } else { 32 }
 }
 
-/// Rounds of writes until zones are cleaned: in units they are shorter.
-fn rounds(unit: Option<u32>, whole: u64) -> u64 {
-    whole * if unit.is_some() { 3 } else { 1 }
+/// Rounds of writes until zones are cleaned: with deltas they are shorter.
+fn rounds(unit: u32, whole: u64) -> u64 {
+    whole * if unit < 4096 { 3 } else { 1 }
 }
 
-/// Contents of versions that follow each other by one. In units each second one is a tail.
-fn contents(unit: Option<u32>) -> Contents {
-    Contents { in_units: unit.is_some(), near: 2, far: 4 }
+/// Contents of versions that follow each other by one. With deltas each second one is a tail.
+fn contents(unit: u32) -> Contents {
+    Contents { has_deltas: unit < 4096, near: 2, far: 4 }
 }
 
 /// A device before each of whose operations any thread may run.
@@ -166,7 +166,7 @@ fn memory() -> Arc<dyn Device> {
     in_memory(&shape).unwrap()
 }
 
-fn format(device: Arc<dyn Device>, unit: Option<u32>, checkpoint_writes: u64) -> Arc<dyn Device> {
+fn format(device: Arc<dyn Device>, unit: u32, checkpoint_writes: u64) -> Arc<dyn Device> {
     let format = Format {
         scheme: "nosep".to_string(),
         unit,
@@ -205,10 +205,10 @@ fn check(store: &Store, version: impl Fn(u32) -> u64) {
     }
 }
 
-fn two_writers(unit: Option<u32>, checkpoint_writes: u64) -> Tally {
+fn two_writers(unit: u32, checkpoint_writes: u64) -> Tally {
     // One may stay behind while the other goes through all zones of the device.
     let versions = [2, 8].map(|whole| rounds(unit, whole));
-    let name = format!("two writers, unit {unit:?}, a checkpoint after {checkpoint_writes} writes");
+    let name = format!("two writers, unit {unit}, a checkpoint after {checkpoint_writes} writes");
     explore(&name, 3000 / UNITS.len(), move |tally| {
         let device = format(Arc::new(Scheduled(memory())), unit, checkpoint_writes);
         let store = open(&device);
@@ -252,7 +252,7 @@ fn two_writers_and_a_cleaner_never_finish_a_zone_that_another_has_begun_anew() {
 #[test]
 fn two_threads_whose_notes_fill_the_metadata_log_leave_room_for_checkpoints() {
     for unit in UNITS {
-        let name = format!("two threads that trim, unit {unit:?}");
+        let name = format!("two threads that trim, unit {unit}");
         let tally = explore(&name, 1000 / UNITS.len(), move |tally| {
             let device = format(Arc::new(Scheduled(memory())), unit, 1000);
             let store = open(&device);
@@ -278,8 +278,8 @@ fn a_reader_sees_what_was_current_during_its_call_while_the_zone_is_cleaned() {
     UNITS.into_iter().for_each(read_while_cleaned);
 }
 
-fn read_while_cleaned(unit: Option<u32>) {
-    let tally = explore(&format!("a reader, unit {unit:?}"), 2000 / UNITS.len(), move |tally| {
+fn read_while_cleaned(unit: u32) {
+    let tally = explore(&format!("a reader, unit {unit}"), 2000 / UNITS.len(), move |tally| {
         let device = format(Arc::new(Scheduled(memory())), unit, 1000);
         let store = open(&device);
         let (begun, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -325,8 +325,8 @@ fn what_was_written_before_a_sync_by_another_thread_survives_a_crash() {
     UNITS.into_iter().for_each(sync_and_crash);
 }
 
-fn sync_and_crash(unit: Option<u32>) {
-    let name = format!("a sync and a crash, unit {unit:?}");
+fn sync_and_crash(unit: u32) {
+    let name = format!("a sync and a crash, unit {unit}");
     let tally = explore(&name, 2000 / UNITS.len(), move |tally| {
         let faulty = Arc::new(Faulty::new(memory(), 1));
         let device = format(Arc::new(Scheduled(faulty.clone())), unit, 20);
@@ -384,9 +384,9 @@ fn a_group_is_whole_or_absent_after_a_crash_whatever_others_do() {
     UNITS.into_iter().for_each(group_and_crash);
 }
 
-fn group_and_crash(unit: Option<u32>) {
+fn group_and_crash(unit: u32) {
     const GROUP: u32 = 6;
-    let name = format!("groups and a crash, unit {unit:?}");
+    let name = format!("groups and a crash, unit {unit}");
     let tally = explore(&name, 2000 / UNITS.len(), move |tally| {
         let faulty = Arc::new(Faulty::new(memory(), 1));
         let device = format(Arc::new(Scheduled(faulty.clone())), unit, 20);
@@ -446,8 +446,8 @@ fn a_store_is_closed_or_dropped_at_any_moment_of_its_cleaner_and_checkpointer() 
     UNITS.into_iter().for_each(end);
 }
 
-fn end(unit: Option<u32>) {
-    let tally = explore(&format!("an end, unit {unit:?}"), 600 / UNITS.len(), move |tally| {
+fn end(unit: u32) {
+    let tally = explore(&format!("an end, unit {unit}"), 600 / UNITS.len(), move |tally| {
         let device = format(Arc::new(Scheduled(memory())), unit, 20);
         let mut writer = Writer::new(contents(unit));
         let mut versions = 0;

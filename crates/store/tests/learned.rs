@@ -37,6 +37,7 @@ fn what_was_learned_of_frozen_pages_is_there_when_the_store_is_opened_again() {
     let format = Format {
         scheme: "frozen:nosep:sure=0.5".to_string(),
         logical_pages: Some(u64::from(PAGES)),
+        unit: 4096,
         hotness: true,
         ..Format::default()
     };
@@ -77,6 +78,7 @@ fn a_network_predicts_from_the_first_write_after_the_store_is_opened_again() {
     let format = Format {
         scheme: "phftl:window=50".to_string(),
         logical_pages: Some(u64::from(PAGES)),
+        unit: 4096,
         ..Format::default()
     };
     Store::format(device.clone(), &format).unwrap();

@@ -38,7 +38,7 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
 #[test]
 fn metrics_parse_line_by_line_and_agree_with_the_statistics() {
     let device = in_memory(&Shape { bytes: 32 << 20, ..Shape::default() }).unwrap();
-    let format = Format { scheme: "sepbit".to_string(), ..Format::default() };
+    let format = Format { scheme: "sepbit".to_string(), unit: 4096, ..Format::default() };
     Store::format(device.clone(), &format).unwrap();
     let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
     let store = Store::open(device.clone(), open).unwrap();
@@ -72,7 +72,8 @@ fn metrics_parse_line_by_line_and_agree_with_the_statistics() {
 #[test]
 fn a_view_agrees_with_statistics_and_zones_and_comes_back_from_json() {
     let device = in_memory(&Shape { bytes: 32 << 20, ..Shape::default() }).unwrap();
-    let format = Format { scheme: "frozen:sepbit:tiers=2".to_string(), ..Format::default() };
+    let format =
+        Format { scheme: "frozen:sepbit:tiers=2".to_string(), unit: 4096, ..Format::default() };
     Store::format(device.clone(), &format).unwrap();
     let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
     let store = Store::open(device, open).unwrap();

@@ -67,7 +67,7 @@ fn device() -> Arc<dyn Device> {
     let zone_bytes = 64 * PAGE as u64;
     let shape = Shape { bytes: 120 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
     let device = in_memory(&shape).unwrap();
-    let format = Format { logical_pages: Some(PAGES.into()), ..Format::default() };
+    let format = Format { logical_pages: Some(PAGES.into()), unit: 4096, ..Format::default() };
     Store::format(device.clone(), &format).unwrap();
     device
 }

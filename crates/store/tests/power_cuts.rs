@@ -60,7 +60,7 @@ fn as_a_process() {
     let store = Store::open(device.clone(), open).or_else(|error| {
         assert_eq!(words[2], "false", "{error}");
         let checkpoint_writes = Some(200);
-        let format = Format { checkpoint_writes, force: true, ..Format::default() };
+        let format = Format { checkpoint_writes, unit: 4096, force: true, ..Format::default() };
         Store::format(device.clone(), &format)?;
         Store::open(device.clone(), open)
     });

@@ -32,6 +32,7 @@ fn format(hotness: bool) -> Format {
     Format {
         logical_pages: Some(PAGES.into()),
         checkpoint_writes: Some(400),
+        unit: 4096,
         hotness,
         ..Format::default()
     }
@@ -478,10 +479,10 @@ fn whatever_is_damaged_a_rebuild_gives_a_store_or_an_error() {
 }
 
 #[test]
-fn a_store_in_units_is_rebuilt_with_the_deltas_and_tails_of_its_pages() {
+fn a_store_with_deltas_is_rebuilt_with_the_deltas_and_tails_of_its_pages() {
     for (unit, hotness) in [(64, false), (64, true), (512, true)] {
         let device = empty(ZONES);
-        let format = Format { unit: Some(unit), ..format(hotness) };
+        let format = Format { unit, ..format(hotness) };
         Store::format(device.clone(), &format).unwrap();
         let store =
             Store::open(device.clone(), Open { compression: Compression::None, ..OPEN }).unwrap();
@@ -520,12 +521,12 @@ fn a_store_in_units_is_rebuilt_with_the_deltas_and_tails_of_its_pages() {
                 bytes.clear()
             }
         });
-        let few = Format { unit: None, logical_pages: Some(100), ..format.clone() };
+        let few = Format { unit: 4096, logical_pages: Some(100), ..format.clone() };
         let refused = Store::rebuild(bare.clone(), &few, false).err();
         assert!(matches!(refused, Some(StoreError::Options { what: "pages", .. })), "{refused:?}");
-        Store::rebuild(bare.clone(), &Format { unit: None, ..format }, false).unwrap();
+        Store::rebuild(bare.clone(), &Format { unit: 4096, ..format }, false).unwrap();
         let mut store = Store::open(bare, OPEN).unwrap();
-        assert_eq!(store.unit(), Some(unit));
+        assert_eq!(store.unit(), unit);
         let mut page = vec![0; PAGE];
         for (lba, (content, _)) in (0..).zip(&pages) {
             assert!(store.read(lba, &mut page).unwrap() && page == *content, "LBA {lba}");

@@ -41,7 +41,7 @@ impl Buffer for Engine {
     }
 }
 
-fn device(unit: Option<u32>) -> Arc<dyn Device> {
+fn device(unit: u32) -> Arc<dyn Device> {
     let zone_bytes = 40 * 4096;
     let shape = Shape { bytes: 28 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
     let device = in_memory(&shape).unwrap();
@@ -53,15 +53,15 @@ fn device(unit: Option<u32>) -> Arc<dyn Device> {
 
 #[test]
 fn cleaning_writes_the_newer_version_of_a_buffer_and_copies_the_others() {
-    [None, Some(64), Some(512), Some(4096)].into_iter().for_each(rewrite);
+    [64, 512, 4096].into_iter().for_each(rewrite);
 }
 
-fn rewrite(unit: Option<u32>) {
+fn rewrite(unit: u32) {
     let device = device(unit);
     let store = Store::open(device.clone(), OPEN).unwrap();
     // A page is written once in about as many writes as there are pages.
     let near = 2 * u64::from(PAGES);
-    let writer = Writer::new(Contents { in_units: unit.is_some(), near, far: 4 * near });
+    let writer = Writer::new(Contents { has_deltas: unit < 4096, near, far: 4 * near });
     let read_all = |store: &Store| -> BTreeMap<u32, u64> {
         let mut reader = writer.clone();
         let mut read = |lba| Some((lba, reader.read(store, lba).unwrap()?));
@@ -107,7 +107,7 @@ fn rewrite(unit: Option<u32>) {
     assert_eq!(live(20_000), read_all(&store));
     let (before, stats) = (taken(), store.stats().unwrap());
     assert!(before > 100 && stats.written.relocations > 100, "{before}, {:?}", stats.written);
-    let has_changes = unit.is_some_and(|unit| unit < 4096);
+    let has_changes = unit < 4096;
     assert_eq!(
         stats.deltas.tails > 1000 && stats.deltas.merged > 100,
         has_changes,

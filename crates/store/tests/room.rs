@@ -16,7 +16,7 @@ fn a_store_of_any_unit_takes_the_longest_deltas_and_tails_of_all_its_pages() {
     for unit in [64, 256, 512, 1024, 2048, 4096] {
         let device = in_memory(&shape).unwrap();
         let scheme = "nosep".to_string();
-        let format = Format { scheme, unit: Some(unit), gp: 0.001, ..Format::default() };
+        let format = Format { scheme, unit, gp: 0.001, ..Format::default() };
         Store::format(device.clone(), &format).unwrap();
         let store = Store::open(device, OPEN).unwrap();
         let content = |lba: u64| [lba + 1; PAGE / 8].map(u64::to_le_bytes).concat();

@@ -45,7 +45,7 @@ fn run(cleaning: Cleaning) {
     let zone_bytes = 128 * PAGE as u64;
     let shape = Shape { bytes: 220 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
     let device = in_memory(&shape).unwrap();
-    let format = Format { logical_pages: Some(PAGES.into()), ..Format::default() };
+    let format = Format { logical_pages: Some(PAGES.into()), unit: 4096, ..Format::default() };
     Store::format(device.clone(), &format).unwrap();
     let open = Open { cleaning, map_bytes: MAP_BYTES, ..Open::default() };
     let mut rng = SmallRng::seed_from_u64(2);

@@ -6,10 +6,10 @@
 //! them, five for metadata; two zones of pages. Three of these pages are used. They are
 //! first written in the order of their numbers: histories that differ only by which page is which
 //! are tried once. States of the device are known by their hashes, and each is recovered once.
-//! In a store in units a page that is written three times has a delta and a tail.
+//! In a store with deltas a page that is written three times has a delta and a tail.
 //!
 //! Histories have three steps, also where the power is cut again during recovery, and one step where it is cut twice;
-//! in units, from a store that was used before, they have one step less. `FROSTLINE_SMALL_WORLD=n` tries all with n steps.
+//! with deltas, from a store that was used before, they have one step less. `FROSTLINE_SMALL_WORLD=n` tries all with n steps.
 
 #[path = "../../zone/tests/worlds/mod.rs"]
 mod worlds;
@@ -35,7 +35,7 @@ const USED: u32 = 3;
 /// A store before its histories, and how long these are.
 struct Past {
     /// The unit of the store.
-    unit: Option<u32>,
+    unit: u32,
     checkpoint_writes: u64,
     writes: u64,
     /// The pages of histories have an image and a delta.
@@ -47,19 +47,19 @@ struct Past {
 /// New stores, and some used so long that the next steps clean, write checkpoints and reset metadata zones. In
 /// units the first step of all makes the last two clean, and the last one merge.
 const PASTS: [Past; 8] = [
-    Past { unit: None, checkpoint_writes: 30, writes: 0, changed: false, fewer: 0 },
-    Past { unit: None, checkpoint_writes: 4, writes: 141, changed: false, fewer: 0 },
-    Past { unit: None, checkpoint_writes: 30, writes: 200, changed: false, fewer: 0 },
-    Past { unit: None, checkpoint_writes: 3, writes: 93, changed: false, fewer: 0 },
-    Past { unit: Some(64), checkpoint_writes: 30, writes: 0, changed: false, fewer: 0 },
-    Past { unit: Some(64), checkpoint_writes: 4, writes: 40, changed: true, fewer: 1 },
-    Past { unit: Some(64), checkpoint_writes: 3, writes: 365, changed: true, fewer: 1 },
-    Past { unit: Some(64), checkpoint_writes: 30, writes: 111, changed: false, fewer: 1 },
+    Past { unit: 4096, checkpoint_writes: 30, writes: 0, changed: false, fewer: 0 },
+    Past { unit: 4096, checkpoint_writes: 4, writes: 141, changed: false, fewer: 0 },
+    Past { unit: 4096, checkpoint_writes: 30, writes: 200, changed: false, fewer: 0 },
+    Past { unit: 4096, checkpoint_writes: 3, writes: 93, changed: false, fewer: 0 },
+    Past { unit: 64, checkpoint_writes: 30, writes: 0, changed: false, fewer: 0 },
+    Past { unit: 64, checkpoint_writes: 4, writes: 40, changed: true, fewer: 1 },
+    Past { unit: 64, checkpoint_writes: 3, writes: 365, changed: true, fewer: 1 },
+    Past { unit: 64, checkpoint_writes: 30, writes: 111, changed: false, fewer: 1 },
 ];
 
 /// The pages of a store: two zones of them.
-fn pages(unit: Option<u32>) -> u32 {
-    if unit.is_some() { 20 } else { 32 }
+fn pages(unit: u32) -> u32 {
+    if unit < 4096 { 20 } else { 32 }
 }
 
 /// The first version of histories, in which a new page is written as an image, a delta and a tail.
@@ -68,8 +68,8 @@ const FIRST: u64 = 950;
 /// Versions before, the image and the delta of a page that is then written as a tail, a delta and a tail.
 const BEFORE: [u64; 2] = [810, 901];
 
-fn contents(unit: Option<u32>) -> Contents {
-    Contents { in_units: unit.is_some(), near: 50, far: 200 }
+fn contents(unit: u32) -> Contents {
+    Contents { has_deltas: unit < 4096, near: 50, far: 200 }
 }
 
 /// A step of a history.
@@ -108,7 +108,7 @@ struct Start {
     writer: Writer,
 }
 
-fn format(unit: Option<u32>, checkpoint_writes: u64) -> Format {
+fn format(unit: u32, checkpoint_writes: u64) -> Format {
     Format {
         scheme: "nosep".to_string(),
         unit,
@@ -307,19 +307,19 @@ fn explore_all(holes: bool, cuts: u32, usual: usize, is_asked: bool) {
         });
         threads.map(|thread| thread.join().unwrap())
     });
-    for unit in [None, Some(64)] {
+    for unit in [4096, 64] {
         let sum = |count: fn(&Explorer) -> u64| {
             explored.iter().filter(|(of, _)| *of == unit).map(|(_, e)| count(e)).sum::<u64>()
         };
         let (cleaned, reset, tails) = (sum(|e| e.cleanings), sum(|e| e.resets), sum(|e| e.tails));
         println!(
-            "unit {unit:?}: {} histories, {} power cuts, {} states of the device recovered; \
+            "unit {unit}: {} histories, {} power cuts, {} states of the device recovered; \
              {cleaned} zones cleaned, {reset} reset, {tails} tails",
             sum(|e| e.histories),
             sum(|e| e.recoveries.crashes),
             sum(|e| e.recoveries.recovered),
         );
-        assert!(!is_asked || cleaned > 0 && reset > 0 && (tails > 0) == unit.is_some());
+        assert!(!is_asked || cleaned > 0 && reset > 0 && (tails > 0) == (unit < 4096));
     }
 }
 

@@ -71,7 +71,7 @@ impl Device for Refusing {
 fn device() -> Arc<Refusing> {
     let (bytes, zone_bytes) = (60 * 40 * PAGE as u64, Some(40 * PAGE as u64));
     let inner = in_memory(&Shape { bytes, zone_bytes, ..Shape::default() }).unwrap();
-    let format = Format { logical_pages: Some(PAGES.into()), ..Format::default() };
+    let format = Format { logical_pages: Some(PAGES.into()), unit: 4096, ..Format::default() };
     Store::format(inner.clone(), &format).unwrap();
     Arc::new(Refusing { inner, number: AtomicI32::new(0), first: AtomicU32::new(0) })
 }

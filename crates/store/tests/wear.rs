@@ -23,7 +23,7 @@ fn device(seed: u64) -> Arc<Faulty> {
     let shape =
         Shape { bytes: ZONES * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
     let memory = in_memory(&shape).unwrap();
-    let format = Format { logical_pages: Some(PAGES.into()), ..Format::default() };
+    let format = Format { logical_pages: Some(PAGES.into()), unit: 4096, ..Format::default() };
     Store::format(memory.clone(), &format).unwrap();
     Arc::new(Faulty::new(memory, seed))
 }

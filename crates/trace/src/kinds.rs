@@ -1,4 +1,4 @@
-//! The records that a page store in units wrote pages as.
+//! The records that a page store wrote pages as.
 
 use crate::bits::Bits;
 

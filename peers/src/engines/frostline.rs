@@ -111,9 +111,8 @@ fn describe(conditions: &Conditions, pages: u64) -> String {
         placement.gp,
         100.0 * placement.gp / (1.0 - placement.gp),
         match placement.unit {
-            Some(unit) =>
-                format!("a store in units of {unit} bytes, with deltas, images compressed"),
-            None => "whole pages".to_string(),
+            4096 => "whole pages".to_string(),
+            unit => format!("units of {unit} bytes, with deltas, images compressed"),
         },
         conditions.log >> 20,
     )

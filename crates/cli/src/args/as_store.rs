@@ -50,8 +50,8 @@ impl FromStr for StoreArg {
 }
 
 impl StoreArg {
-    /// The store, with units of these bytes if it has any.
-    pub fn shape(self, unit: Option<u32>) -> Result<StoreShape, String> {
+    /// The store, with units of these bytes.
+    pub fn shape(self, unit: u32) -> Result<StoreShape, String> {
         let StoreArg { pages, zone, spare, hotness } = self;
         let chunks = chunk_shape_of((zone / PAGE) as u32, unit, hotness);
         let chunks = chunks.map_err(|error| error.to_string())?;
@@ -66,9 +66,9 @@ mod tests {
     #[test]
     fn a_store_is_read_as_it_is_printed_and_anything_else_is_refused() {
         let store: StoreArg = "pages=1000,zone=256KiB,spare=4,hotness=true".parse().unwrap();
-        let shape = store.shape(Some(64)).unwrap();
+        let shape = store.shape(64).unwrap();
         assert_eq!((shape.pages, shape.spare, shape.chunks.device_pages), (1000, 4, 64));
-        assert!(store.shape(Some(100)).is_err());
+        assert!(store.shape(100).is_err());
         for refused in [
             "",
             "pages=1000",

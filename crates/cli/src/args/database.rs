@@ -51,10 +51,11 @@ pub struct DatabaseArgs {
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub spare: u32,
-    /// Write only what changed of a page, in units of SIZE bytes, or the page without its zeroes
-    /// [default: whole pages]
-    #[arg(long, value_name = "SIZE", value_parser = unit, allow_negative_numbers = true)]
-    pub unit: Option<u32>,
+    /// Write only what changed of a page, in units of SIZE bytes, or the page without its zeroes;
+    /// 4096 means whole pages
+    #[arg(long, value_name = "SIZE", default_value = "64", value_parser = unit,
+        allow_negative_numbers = true)]
+    pub unit: u32,
     /// Seed of all random choices
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
@@ -75,7 +76,7 @@ pub struct DatabaseArgs {
     /// with --record: a trace must not depend on cleaning
     #[arg(long)]
     pub no_rewriting: bool,
-    /// How a store in units (--unit) compresses images of pages where that makes them shorter
+    /// How images of pages are compressed where that saves units
     #[arg(long, value_name = "C", default_value = "lz4")]
     pub compression: CompressionArg,
     /// Databases that share the store, each with its data, buffer, log and threads

@@ -76,9 +76,10 @@ pub struct PlacementArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp_of_store,
         allow_negative_numbers = true)]
     pub gp: f64,
-    /// Let pages take as many units of SIZE bytes as they need; 27 % fewer fit [default: 4096 bytes each]
-    #[arg(long, value_name = "SIZE", value_parser = unit, allow_negative_numbers = true)]
-    pub unit: Option<u32>,
+    /// Let pages take as many units of SIZE bytes as they need; 4096 means whole pages, of which more fit
+    #[arg(long, value_name = "SIZE", default_value = "64", value_parser = unit,
+        allow_negative_numbers = true)]
+    pub unit: u32,
     /// Seed of all random choices
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,

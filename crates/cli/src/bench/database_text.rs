@@ -5,7 +5,7 @@ use frostline_lab::{
     LatencyReport, binary,
 };
 
-use frostline_store::{Compression, DeltaCounts};
+use frostline_store::Compression;
 
 use super::speed;
 use crate::table::columns;
@@ -77,11 +77,6 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("-".to_string(), |value| format!("{value:.digits$}"))
 }
 
-/// A figure of the deltas; empty for a store that is not in units.
-fn of_deltas(run: &DatabaseRun, figure: impl Fn(&DeltaCounts) -> String) -> String {
-    run.deltas.as_ref().map(figure).unwrap_or_default()
-}
-
 /// A figure of the backups; empty if there were none.
 fn of_backup(run: &DatabaseRun, figure: impl Fn(&FollowedReport) -> String) -> String {
     run.backup.as_ref().map(figure).unwrap_or_default()
@@ -141,10 +136,10 @@ const FIGURES: &[Figure] = &[
     ("  unchanged", |run| run.pages_dropped.to_string()),
     ("pages checkpointed", |run| run.pages_checkpointed.to_string()),
     ("pages rewritten for cleaning", |run| run.pages_rewritten.to_string()),
-    ("pages written as deltas", |run| of_deltas(run, |deltas| deltas.written.to_string())),
-    ("  of these, tails", |run| of_deltas(run, |deltas| deltas.tails.to_string())),
-    ("  bytes of one", |run| of_deltas(run, |deltas| number(per(deltas.bytes, deltas.written), 1))),
-    ("  merged by cleaning", |run| of_deltas(run, |deltas| deltas.merged.to_string())),
+    ("pages written as deltas", |run| run.deltas.written.to_string()),
+    ("  of these, tails", |run| run.deltas.tails.to_string()),
+    ("  bytes of one", |run| number(per(run.deltas.bytes, run.deltas.written), 1)),
+    ("  merged by cleaning", |run| run.deltas.merged.to_string()),
     ("zones reclaimed", |run| run.run.zones_reclaimed.to_string()),
     ("median victim GP", |run| format!("{:.3}", run.run.victim_gp.p50)),
     ("GP at the end", |run| format!("{:.3}", run.garbage_proportion)),

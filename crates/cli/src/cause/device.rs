@@ -61,6 +61,9 @@ pub fn store_failure(uri: &str, error: StoreError) -> Failure {
             Failure::usage(uri, &why).hint("a larger --size, or smaller zones (--zone)")
         }
         StoreError::Log(LogError::Full { .. }) => Failure::job(uri, &why),
+        StoreError::Log(LogError::WholePages) => {
+            Failure::usage(uri, &why).hint("--unit 4096 makes a store of whole pages")
+        }
         StoreError::Options { .. } | StoreError::Log(_) => Failure::usage(uri, &why),
         _ => Failure::job(uri, &why),
     }

@@ -56,7 +56,7 @@ fn text(report: &InfoReport) -> String {
     let mib = |bytes: u64| format!("{:.2} MiB", bytes as f64 / f64::from(1 << 20));
     let rows = [
         ("format", info.format.to_string()),
-        ("unit of records", info.unit.map_or("a page".to_string(), |unit| format!("{unit} B"))),
+        ("unit of records", format!("{} B", info.unit)),
         ("scheme", info.scheme.clone()),
         ("victim policy", info.victim.clone()),
         ("cleaned above a GP of", format!("{} %", info.gp * 100.0)),

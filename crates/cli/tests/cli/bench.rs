@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::run::Scratch;
 use serde_json::Value;
 
-const SMALL: &str = "bench store --device mem: --size 8MiB --zone 256KiB";
+const SMALL: &str = "bench store --device mem: --size 8MiB --zone 256KiB --unit 4096";
 
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))

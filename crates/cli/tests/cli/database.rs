@@ -91,7 +91,7 @@ fn replayed_exactly(scratch: &Scratch, line: &str) -> Value {
 }
 
 #[test]
-fn a_recorded_run_is_replayed_with_the_relocations_that_it_had() {
+fn a_recorded_run_of_whole_pages_is_replayed_with_the_relocations_that_it_had() {
     let scratch = Scratch::new();
     for scheme in ["nosep", "sepbit", "frostline"] {
         // The log is so large, and so many zones are spare, that no sync ends a zone early; only the last scheme
@@ -99,7 +99,7 @@ fn a_recorded_run_is_replayed_with_the_relocations_that_it_had() {
         let run = replayed_exactly(
             &scratch,
             &format!(
-                "{TPCC} --device mem: --zone 256KiB --size 512MiB --log 32MiB --spare 400 \
+                "{TPCC} --device mem: --zone 256KiB --unit 4096 --size 512MiB --log 32MiB --spare 400 \
                  --scheme {scheme} --transactions 3000"
             ),
         );
@@ -118,10 +118,10 @@ fn recorded_tails(scratch: &Scratch) -> u64 {
 }
 
 #[test]
-fn a_recorded_run_of_a_store_in_units_is_replayed_with_its_deltas_tails_merges_and_chunks() {
+fn a_recorded_run_of_a_store_with_deltas_is_replayed_with_its_deltas_tails_merges_and_chunks() {
     let scratch = Scratch::new();
     for scheme in ["sepbit", "frostline"] {
-        let small = format!("--device mem: --zone 256KiB --unit 64 --scheme {scheme}");
+        let small = format!("--device mem: --zone 256KiB --scheme {scheme}");
         let run =
             replayed_exactly(&scratch, &format!("{TPCC} {small} --log 32MiB --transactions 3000"));
         assert!(number(&run["relocations"]) > 1000 && number(&run["merges"]) > 100, "{run}");

@@ -34,7 +34,7 @@ pub fn restore_image<'a>(bytes: &'a [u8], page: &PageBytes) -> Option<&'a [u8]> 
     Node::of(page).is_sound().then_some(rest)
 }
 
-/// Makes the empty middle of a page zeroes, so that a store in units leaves it out.
+/// Makes the empty middle of a page zeroes, so that a store leaves it out.
 pub fn clear_middle(page: &PageBytes) {
     let (low, high) = used(page);
     if low < high && high <= PAGE_BYTES {

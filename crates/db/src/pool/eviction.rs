@@ -243,14 +243,14 @@ impl Pool {
         let hotness = held.edit().next_record(origin, current, now);
         let included = self.window.included().min(held.node().position());
         held.edit().include(included);
-        let changed = if self.space.is_in_units() { delta_of(held.bytes()) } else { None };
+        let changed = if self.space.has_deltas() { delta_of(held.bytes()) } else { None };
         header.usage.reset();
         header.begin_write();
         held.bytes().copy_to(copy);
         if changed.is_some() {
             let middle = middle_words(held.bytes());
             copy.as_chunks_mut::<8>().0[middle].fill([0; 8]);
-        } else if !self.space.is_in_units() {
+        } else if !self.space.has_deltas() {
             let middle = middle(copy);
             copy[middle].fill(0);
         }
@@ -369,7 +369,7 @@ impl Pool {
     }
 }
 
-/// The words of a page that is about to be written, to a store in units, in which it differs from its
+/// The words of a page that is about to be written, to a store with deltas, in which it differs from its
 /// base and delta, but for the activity, which changes with each write and hardly tells more than that of the base;
 /// none if they are too many for a delta: then the page becomes the base itself.
 fn delta_of(page: &PageBytes) -> Option<ChangedWords> {

@@ -158,7 +158,7 @@ mod tests {
 
     fn changes(dirty_from: u64) -> Changes {
         let device = in_memory(&Shape { bytes: 64 << 20, ..Shape::default() }).unwrap();
-        Store::format(device.clone(), &Format { unit: Some(64), ..Format::default() }).unwrap();
+        Store::format(device.clone(), &Format::default()).unwrap();
         let store = Store::open(device, Open::default()).unwrap();
         let delta =
             store.delta(&[1; 4096], &ChangedWords::from_bits([0; 8], [1, 0, 0, 0, 0, 0, 0, 0]));

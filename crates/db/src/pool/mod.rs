@@ -3,7 +3,7 @@
 //! A page is read without its latch ([`Pool::look`] gives an [`OptimisticGuard`]) and changed with
 //! it ([`OptimisticGuard::lock`] gives an [`ExclusiveGuard`]). Pages that are not in memory are
 //! read in; a background thread keeps frames free (`eviction.rs`) by writing changed pages in
-//! batches. In a store in units their changes wait in memory before that (`kept_changes.rs`, `keeping.rs`), and records
+//! batches. In a store with deltas their changes wait in memory before that (`kept_changes.rs`, `keeping.rs`), and records
 //! that are asked for again and again stay longer than their pages (`kept_records.rs`, `records.rs`), in as much of
 //! the memory as they are worth (`balance.rs`).
 
@@ -83,12 +83,12 @@ pub struct Division {
 }
 
 impl Division {
-    /// The parts of so many bytes. In a store in units a quarter is for changes, a thirty-second up to seven sixteenths
+    /// The parts of so many bytes. In a store with deltas a quarter is for changes, a thirty-second up to seven sixteenths
     /// for records (docs/decisions/0081-kept-changes.md, 0093-memory-follows-the-reads-it-saves.md).
-    pub fn of(bytes: usize, is_in_units: bool) -> Division {
+    pub fn of(bytes: usize, has_deltas: bool) -> Division {
         let of_32 = |parts: usize| bytes / 32 * parts;
         let frames = |parts: usize| (of_32(parts) / PAGE_BYTES).max(FEWEST_FRAMES);
-        if is_in_units {
+        if has_deltas {
             let limits = (frames(10), frames(23));
             Division { frames: frames(19), limits, changes: of_32(8), records: of_32(5) }
         } else {

@@ -1,4 +1,4 @@
-//! Pages that go to a store in units, as deltas or as a whole, and come back.
+//! Pages that go to a store, as deltas or as a whole, and come back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn memory(zones: u64, zone_bytes: u64) -> Arc<dyn Device> {
 impl World {
     fn new(seed: u64, unit: u32) -> World {
         let device = memory(28, 20 * 4096);
-        let format = Format { unit: Some(unit), scheme: "nosep".to_string(), ..Format::default() };
+        let format = Format { unit, scheme: "nosep".to_string(), ..Format::default() };
         Store::format(device.clone(), &format).unwrap();
         // Contents are so regular that compressed images would be shorter than any delta.
         let open =
@@ -260,7 +260,7 @@ impl World {
 }
 
 #[test]
-fn pages_come_back_from_a_store_in_units_as_they_were() {
+fn pages_come_back_from_a_store_of_any_unit_as_they_were() {
     for (seed, unit) in [(1, 64), (2, 64), (3, 512), (4, 4096)] {
         let mut world = World::new(seed, unit);
         for _ in 0..2 * LOGGED {

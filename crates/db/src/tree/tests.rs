@@ -123,7 +123,7 @@ fn pages_that_were_freed_are_there_for_commits_that_reserved_them() {
 
 #[test]
 fn a_page_to_be_split_that_must_be_read_is_read_before_a_frame_is_taken() {
-    let db = open_with(8 << 20, 0);
+    let db = open_sized(6 << 20, 8 << 20, 0);
     let table = db.create_table("t").unwrap();
     (0..100).for_each(|n| put(&db, table, 10 * n..10 * n + 10).unwrap());
     let trees = &db.core().trees;

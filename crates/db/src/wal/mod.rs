@@ -41,6 +41,7 @@ pub use error::WalError;
 pub use flusher::Flusher;
 use flusher::Shared;
 pub use replay::Visit;
+pub use scan::logs_on;
 use writer::{Round, Writer};
 
 /// Options for opening a log.
@@ -132,6 +133,34 @@ pub struct Wal {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// A log that was found on a device, which nothing was changed of.
+pub struct FoundLog {
+    device: Arc<dyn Device>,
+    zones: Vec<ZoneInfo>,
+    chain: Chain,
+}
+
+impl FoundLog {
+    /// Finds a log. It reads all that the zones hold.
+    ///
+    /// # Errors
+    /// The device holds no such log, or one of a newer version; [`WalError::Damaged`] if something
+    /// is missing that was durable and is needed; errors of the device.
+    pub fn find(device: Arc<dyn Device>, id: u64) -> Result<FoundLog, WalError> {
+        let zones = zones(&*device)?;
+        let chain = Chain::find(id, &zones, &scan::scan(&*device, id, &zones)?)?;
+        Ok(FoundLog { device, zones, chain })
+    }
+
+    /// As [`Wal::replay`], of the log that was found.
+    ///
+    /// # Errors
+    /// Those of `visit`; [`WalError::Damaged`] if a record is not what was written; errors of the device.
+    pub fn replay<E: From<WalError>>(&self, visit: &mut Visit<'_, E>) -> Result<(), E> {
+        replay::replay(&*self.device, &self.chain, visit, &mut |_, _| ())
+    }
+}
+
 impl Wal {
     /// Makes an empty log of all zones of a device. **What they hold is lost.** `id` distinguishes
     /// the log from others that were on the device: it must be a number that can't be guessed.
@@ -165,8 +194,7 @@ impl Wal {
     /// is missing that was durable and is needed, or the log ends before [`WalOptions::durable`]; too few zones that can be written are left;
     /// errors of the device.
     pub fn open(device: Arc<dyn Device>, id: u64, options: &WalOptions) -> Result<Wal, WalError> {
-        let zones = zones(&*device)?;
-        let chain = Chain::find(id, &zones, &scan::scan(&*device, id, &zones)?)?;
+        let FoundLog { device, zones, chain } = FoundLog::find(device, id)?;
         chain.check_end(options.durable)?;
         let writer = Writer::resume(device.clone(), id, &chain, &zones)?;
         if writer.zones() < 2 {

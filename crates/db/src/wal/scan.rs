@@ -1,5 +1,7 @@
 //! The batches that lie on a device.
 
+use std::collections::BTreeMap;
+
 use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 
 use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, VERSION};
@@ -48,6 +50,24 @@ pub fn scan(
         }
     }
     Ok(found)
+}
+
+/// The logs that zones from `first` on hold, by number, each with its first zone. A log without a zone that
+/// begins with a batch is not found.
+pub fn logs_on(device: &dyn Device, first: u32) -> Result<BTreeMap<u64, u32>, WalError> {
+    let mut logs = BTreeMap::new();
+    let zones = device.report(0, device.geometry().zones)?;
+    for (zone, info) in (0..).zip(&zones).skip(first as usize) {
+        if matches!(info.state, ZoneState::Offline | ZoneState::Conventional) {
+            continue;
+        }
+        let blocks = info.write_pointer / BLOCK;
+        let mut window = BlockWindow::new(device, zone, blocks.min(1));
+        let head = if blocks > 0 { Head::decode(window.read(0, 1)?) } else { None };
+        let begin = head.and_then(|head| Some((head.log, zone.checked_sub(head.zone)?)));
+        logs.extend(begin.filter(|&(_, begin)| begin >= first));
+    }
+    Ok(logs)
 }
 
 /// A part of a zone in memory, so that it is read in long pieces.

@@ -36,7 +36,7 @@ fn use_until_it_fails(life: &mut Life<'_>, db: Db) -> bool {
 
 fn fail_to_write(seed: u64) -> u32 {
     let tally = Tally::default();
-    let mut life = Life::begin(seed, UNITS[seed as usize % 4], &tally);
+    let mut life = Life::begin(seed, UNITS[seed as usize % UNITS.len()], &tally);
     let mut failures = 0;
     for _ in 0..15 {
         let db = life.reopen();
@@ -57,7 +57,7 @@ fn fail_to_write(seed: u64) -> u32 {
 
 fn fail_to_read(seed: u64) -> u32 {
     let tally = Tally::default();
-    let mut life = Life::begin(seed, UNITS[seed as usize % 4], &tally);
+    let mut life = Life::begin(seed, UNITS[seed as usize % UNITS.len()], &tally);
     let mut failures = 0;
     for _ in 0..15 {
         let mut db = Some(life.reopen());

@@ -55,7 +55,7 @@ pub struct Life<'t> {
 }
 
 impl<'t> Life<'t> {
-    pub fn begin(seed: u64, unit: Option<u32>, tally: &'t Tally) -> Self {
+    pub fn begin(seed: u64, unit: u32, tally: &'t Tally) -> Self {
         let mut world = World::new(seed);
         let rng = &mut world.rng;
         let zone_bytes = 4096 * rng.random_range(20..80u64);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use frostline_db::Replacement;
-use frostline_store::{Cleaning, Compression};
+use frostline_store::{Cleaning, Compression, Format};
 
 use crate::device::DeviceSpec;
 use crate::speed::Speed;
@@ -29,7 +29,7 @@ pub struct DatabaseBench {
     /// Zones reserved for cleaned zones that wait to be reset.
     pub spare: u32,
     /// Bytes of a unit of the store; pages take 4,096 bytes each if `None`.
-    pub unit: Option<u32>,
+    pub unit: u32,
     /// Seed of all random choices.
     pub seed: u64,
     /// Bytes of memory for pages, for each tenant.
@@ -43,7 +43,7 @@ pub struct DatabaseBench {
     /// Write changed pages from memory where cleaning would copy them; never while a trace is
     /// recorded, whose writes must not depend on cleaning.
     pub rewriting: bool,
-    /// How images are compressed where that makes them shorter, in a store in units.
+    /// How images are compressed where that makes them shorter.
     pub compression: Compression,
     /// Number of databases that share the store, each with its data, buffer, log and threads.
     pub tenants: u32,
@@ -92,7 +92,7 @@ impl Default for DatabaseBench {
             victim: "cost-benefit".to_string(),
             gp: 0.15,
             spare: 2,
-            unit: None,
+            unit: Format::default().unit,
             seed: 1,
             buffer_bytes: 64 << 20,
             log_bytes: None,

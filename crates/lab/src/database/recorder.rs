@@ -41,9 +41,9 @@ type Written = std::result::Result<Option<u64>, TraceError>;
 pub(super) struct Writing(JoinHandle<Written>);
 
 impl Recorder {
-    /// Begins a trace of a store, which may be in units.
-    pub(super) fn begin(path: &Path, in_units: bool) -> Result<(Arc<Recorder>, Writing)> {
-        let writer = match in_units {
+    /// Begins a trace of a store, which may have deltas.
+    pub(super) fn begin(path: &Path, has_deltas: bool) -> Result<(Arc<Recorder>, Writing)> {
+        let writer = match has_deltas {
             true => PageWriter::create_with_deltas(path, 4096)?,
             false => PageWriter::create(path, 4096, true)?,
         };

@@ -13,12 +13,11 @@ pub struct Replay {
     free_zones: u32,
     warmup: u64,
     seed: u64,
-    /// Bytes of a unit, of a store in units.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unit: Option<u32>,
+    /// Bytes of a unit.
+    unit: u32,
     /// Page writes before the run's store was opened.
     reopened: u64,
-    /// Slots that stayed empty because a sync sealed their zone early; in units, also those that pad chunks.
+    /// Slots that stayed empty because a sync sealed their zone early, and units that pad chunks.
     skipped_slots: u64,
     /// True if the replay relocates exactly the same pages as the run.
     exact: bool,
@@ -65,7 +64,7 @@ impl Replay {
     ) -> Replay {
         let skipped_slots = after.counts.skipped;
         // Whole pages lie where they lie without chunks, unless a chunk was the last that fitted into its zone.
-        let by_chunks = info.unit.is_some() || skipped_slots > 0;
+        let by_chunks = info.unit < info.page_bytes || skipped_slots > 0;
         let exact = match order {
             RunOrder::OneThread => true,
             RunOrder::InOrder => !by_chunks,
@@ -103,7 +102,10 @@ impl Replay {
     pub fn command(&self, trace: &str) -> String {
         let Replay { zone_bytes, gp, zones, free_zones, warmup, seed, scheme, victim, .. } = self;
         let reopened = self.reopened;
-        let unit = self.unit.map(|unit| format!(" --in-units {unit}")).unwrap_or_default();
+        let unit = match self.unit {
+            4096 => String::new(),
+            unit => format!(" --in-units {unit}"),
+        };
         let store = self.store.map(|ImitatedStore { pages, zone_bytes, spare, hotness }| {
             format!(" --as-store pages={pages},zone={zone_bytes},spare={spare},hotness={hotness}")
         });

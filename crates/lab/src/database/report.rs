@@ -49,13 +49,13 @@ pub type DatabaseReport = BenchReport<DatabaseSetup, DatabaseRun>;
 pub struct DatabaseSetup {
     /// The rule by which pages left memory: `watt` or `clock`.
     pub replacement: &'static str,
-    /// Bytes of a unit of the store, if it was in units.
-    pub unit: Option<u32>,
+    /// Bytes of a unit of the store.
+    pub unit: u32,
     /// True if the store got hotness records.
     pub hotness: bool,
     /// True if changed pages were written from memory where cleaning would have copied them.
     pub rewriting: bool,
-    /// True if images were compressed where that made them shorter, in a store in units.
+    /// True if images were compressed where that made them shorter.
     pub compression: bool,
     /// How.
     pub compressed_with: Compression,
@@ -146,9 +146,8 @@ pub struct DatabaseRun {
     pub pages_checkpointed: u64,
     /// Pages written from memory because cleaning would have copied them.
     pub pages_rewritten: u64,
-    /// Pages written as deltas, in a store in units.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub deltas: Option<DeltaCounts>,
+    /// Pages written as deltas.
+    pub deltas: DeltaCounts,
     /// CPU time of the workers' threads.
     pub worker_cpu_seconds: f64,
     /// CPU time of all threads of the process.
@@ -314,7 +313,7 @@ impl DatabaseRun {
             pages_dropped: sum.dropped,
             pages_checkpointed: sum.checkpointed,
             pages_rewritten: sum.rewritten,
-            deltas: info.unit.map(|_| after.store.deltas.since(&before.store.deltas)),
+            deltas: after.store.deltas.since(&before.store.deltas),
             worker_cpu_seconds: all.cpu.as_secs_f64(),
             process_cpu_seconds: (after.cpu - before.cpu).as_secs_f64(),
             stall_seconds: stalled.as_secs_f64(),

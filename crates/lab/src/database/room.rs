@@ -34,8 +34,8 @@ pub(super) struct Room {
     pub(super) threads: u64,
     /// Garbage proportion above which the store cleans.
     pub(super) gp: f64,
-    /// Bytes of a unit, if the store is in units.
-    pub(super) unit: Option<u32>,
+    /// Bytes of a unit.
+    pub(super) unit: u32,
     /// Bytes of a zone, if they are fixed.
     pub(super) zone: Option<u64>,
     /// Bytes of each log, if they are fixed.
@@ -57,7 +57,7 @@ impl Room {
     /// Sizes of a device with room for the data.
     pub(super) fn device(&self) -> Sizes {
         let data = self.loaded.saturating_add(self.growth()).saturating_mul(self.tenants);
-        let kept = self.unit.map_or(1.0, |unit| f64::from(kept_bytes(unit)) / 4096.0);
+        let kept = f64::from(kept_bytes(self.unit)) / 4096.0;
         // 5 % more, for headers of chunks and metadata.
         let written = data as f64 * kept * 1.05 / (1.0 - self.gp);
         let zone = self.zone.unwrap_or_else(|| {
@@ -100,7 +100,7 @@ mod tests {
         seconds: Some(60),
         threads: 1,
         gp: 0.15,
-        unit: None,
+        unit: 4096,
         zone: None,
         log: None,
     };
@@ -113,8 +113,8 @@ mod tests {
         assert!((100 << 20..200 << 20).contains(&sizes.log), "{sizes:?}");
         let steady = Room { grown: 0, ..SMALL }.device().device;
         assert!((600 << 20..900 << 20).contains(&steady), "{steady}");
-        let in_units = Room { grown: 0, unit: Some(64), ..SMALL }.device().device;
-        assert!(in_units > steady * 5 / 4, "room is kept for deltas: {in_units}");
+        let with_deltas = Room { grown: 0, unit: 64, ..SMALL }.device().device;
+        assert!(with_deltas > steady * 5 / 4, "room is kept for deltas: {with_deltas}");
         let counted = Room { transactions: Some(1000), ..SMALL }.device().device;
         assert!((steady..steady + (4 << 20)).contains(&counted), "{counted}");
     }

@@ -42,7 +42,7 @@ impl<B: Benchmark> Run<'_, B> {
         let Some(path) = &self.bench.record else {
             return self.watched(device, instances, None);
         };
-        let (recorder, writing) = Recorder::begin(path, instances.store.unit().is_some())?;
+        let (recorder, writing) = Recorder::begin(path, instances.store.has_deltas())?;
         instances.store.observe(recorder.clone()).map_err(Error::store(self.uri()))?;
         let measured = self.watched(device, instances, Some(&recorder));
         recorder.end(matches!(measured, Ok(Some(_))));

@@ -95,7 +95,8 @@ impl Input {
             buffer_bytes,
             seed,
             check: false,
-            // The papers' systems copy all valid pages.
+            // The papers' systems write whole pages, and copy all valid ones.
+            unit: 4096,
             rewriting: false,
             ..DatabaseBench::default()
         };
@@ -163,7 +164,7 @@ impl Input {
             text +=
                 &format!(" --bandwidth {} --threads {}", megabytes(bandwidth), self.bench.threads);
         }
-        text += " --cleaning inline --no-rewriting";
+        text += " --unit 4096 --cleaning inline --no-rewriting";
         text += if self.bench.in_order { " --in-order" } else { "" };
         text + " --scheme " + &self.bench.schemes.join(",")
     }

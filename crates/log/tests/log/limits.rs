@@ -50,7 +50,7 @@ fn a_garbage_proportion_lies_between_0_and_1() {
 #[test]
 fn every_slot_has_a_number_of_32_bits() {
     // Slot numbers from 15 << 28 on would end at 2^32.
-    let too_large = LogError::TooLarge { zones: 15, zone_pages: 1 << 28 };
+    let too_large = LogError::TooLarge { zones: 15, zone_units: 1 << 28 };
     assert_eq!(refused(fixed(1 << 28, 15, 1000)), too_large);
     let elastic = Options::elastic(1 << 28, 1000, 0.2);
     assert!(matches!(refused(elastic), LogError::TooLarge { .. }));

@@ -7,7 +7,7 @@ use crate::LARGEST_MEMORY;
 const TWO: u32 = u32::MAX;
 
 /// Joins the memories of a recogniser and of the inner scheme. Without an inner memory the result is
-/// the recogniser's alone: the form that stores of earlier versions hold. The inner memory is left out
+/// the recogniser's alone. The inner memory is left out
 /// if both don't fit into [`LARGEST_MEMORY`].
 pub fn join(recogniser: Vec<u8>, inner: &[u8]) -> Vec<u8> {
     if inner.is_empty() || 8 + recogniser.len() + inner.len() > LARGEST_MEMORY {
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recogniser_s_memory_alone_keeps_the_form_that_older_stores_hold() {
+    fn a_recogniser_s_memory_alone_is_kept_as_it_is() {
         assert_eq!(join(b"12345".to_vec(), b""), b"12345");
         assert_eq!(split(b"12345"), (&b"12345"[..], &b""[..]));
     }

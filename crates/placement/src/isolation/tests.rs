@@ -158,11 +158,7 @@ fn the_inner_scheme_recalls_its_own_memory() {
     second.recall(&first.memory());
     assert_eq!(second.inner.memory(), [4; 40]);
     second.recall(&[1, 0, 0, 0, 9]);
-    assert_eq!(
-        second.inner.memory(),
-        [4; 20],
-        "stores of earlier versions hold the recogniser's alone"
-    );
+    assert_eq!(second.inner.memory(), [4; 20], "the recogniser's alone");
 }
 
 #[test]

@@ -7,7 +7,6 @@ pub mod fadac;
 pub mod fk;
 pub mod fk_kmeans;
 pub mod frozen;
-pub mod frozen_lifespan;
 pub mod frozen_perfect;
 pub mod gw;
 pub mod lifespan;

@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use frostline_store::{Format, Stats, Store, StoreInfo};
-use frostline_zone::{OpenOptions, Shape};
+use frostline_store::{Stats, Store, StoreInfo};
+use frostline_zone::OpenOptions;
 use tempfile::TempDir;
 
 /// The extension, without the end of its name: it is built beside the tests.
@@ -42,16 +42,6 @@ pub fn uri(directory: &TempDir, name: &str) -> String {
 pub fn uri_of_size(directory: &TempDir, name: &str, size: &str) -> String {
     let store = directory.path().join("store");
     format!("file:{name}?vfs=frostline&store={}&size={size}", store.display())
-}
-
-/// Makes a store whose pages take 4,096 bytes each, as older versions of the extension did.
-pub fn format_whole_pages(directory: &TempDir) {
-    let zone_bytes = Some(1 << 20);
-    let shape = Shape { bytes: 1 << 30, zone_bytes, ..Shape::default() };
-    let store = format!("file:{}", directory.path().join("store").display());
-    let device = frostline_zone::create(&store, &shape, &OpenOptions::default()).unwrap();
-    let format = Format { gp: 0.5, reserve: 32, ..Format::default() };
-    Store::format(device, &format).unwrap();
 }
 
 /// What the store holds, and what was written to it; no process has it open.

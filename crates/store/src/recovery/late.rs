@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frostline_zone::{AlignedBuf, ZoneState};
+use frostline_zone::{AlignedBuf, ZoneInfo, ZoneState};
 
 use super::log::first_missing;
 use super::run::{Gap, Recovery};
 use super::zone_epoch::{LateChunk, ZoneEpoch};
 use crate::chunk_place::ChunkPlace;
 use crate::error::of_zone;
-use crate::format::{GIVEN_UP, Group, MOST_MARKS, PAGE, Witness};
+use crate::format::{Group, MOST_MARKS, Note, PAGE, Witness};
 use crate::head::ChunkHead;
-use crate::layout::most_records;
+use crate::layout::MOST_RECORDS;
 use crate::other_copy::read_sound;
 use crate::records::Sizes;
 use crate::{Loss, StoreError};
@@ -27,7 +27,7 @@ impl Recovery<'_> {
         }
         // A chunk that is not known to have been durable may be torn: a page counts if it is whole.
         let known = chunks.iter().map(|c| c.head.durable).max().unwrap_or(0);
-        let known = known.max(self.last_seq).max(self.durable);
+        let known = known.max(self.last_seq).max(self.durable.chunks);
         if self.salvage.is_none() {
             self.check_missing(&chunks, known)?;
             self.find_missing_chunks(&chunks, known);
@@ -57,7 +57,16 @@ impl Recovery<'_> {
         let damaged = |zone, page, why: &str| StoreError::Damaged { zone, page, why: why.into() };
         // Notes that a zone took which is offline are known to be missing.
         let is_known = self.missing.iter().any(|loss| self.inner.layout.meta.contains(&loss.zone));
-        let found = first_missing(&self.notes, self.head.next_serial) as u32;
+        let found = first_missing(&self.notes, self.head.next_serial);
+        if self.durable.notes > found && !is_known {
+            let at = self.inner.meta()?.position().unwrap_or_default();
+            let pages = self.inner.layout.fixed.device_pages;
+            let zone = self.inner.layout.meta.get((at / pages) as usize);
+            let why =
+                "notes of zones or trims that were durable are missing, behind this or before";
+            return Err(damaged(zone.copied().unwrap_or_default(), at % pages, why));
+        }
+        let found = found as u32;
         let tells = |head: &ChunkHead| !is_known && (head.noted.wrapping_sub(found) as i32) > 0;
         let late = chunks.iter().find(|chunk| tells(&chunk.head));
         let late = late.map(|chunk| (self.epochs[chunk.epoch].device_zone, chunk.start));
@@ -78,40 +87,78 @@ impl Recovery<'_> {
         }
     }
 
-    /// Finds chunks up to number `known`, all of which were durable, that are missing where the chunk behind
-    /// says that they lie, or end behind the end of their zone. A zone that was given up since may have been
-    /// reset, or have ended before them.
+    /// Finds chunks up to number `known`, all of which were durable, that are missing and were not given up, or
+    /// that end behind the end of their zone. Those that are there say where the chunk before lies.
     fn find_missing_chunks(&mut self, chunks: &[LateChunk], known: u64) {
-        let there: BTreeSet<u64> = chunks.iter().map(|chunk| chunk.head.seq).collect();
-        let durable = |seq: u64| (self.head.next_seq..=known).contains(&seq);
-        let mut missing = BTreeMap::new();
-        let mut miss = |zone: u32, opening: u32, page: u32| {
-            let first = missing.entry((zone, opening)).or_insert(page);
+        let given_up = self.notes.iter().flat_map(Note::given_up);
+        let mut found: BTreeMap<u64, Witness> =
+            given_up.map(|seq| (seq, Witness::default())).collect();
+        let mut cut = BTreeMap::new();
+        let mut miss = |zone: u32, page: u32| {
+            let first = cut.entry(zone).or_insert(page);
             *first = page.min(*first);
         };
-        for LateChunk { epoch, start, head, is_cut, witness, .. } in chunks {
-            let before = head.seq.saturating_sub(1);
-            if witness.opening != 0 && durable(before) && !there.contains(&before) {
-                miss(witness.zone, witness.opening, witness.page);
-            }
-            if *is_cut && durable(head.seq) {
-                let ZoneEpoch { device_zone, opening, .. } = self.epochs[*epoch];
-                miss(device_zone, opening as u32, *start);
+        for LateChunk { epoch, start, head, is_cut, .. } in chunks {
+            if *is_cut && head.seq <= known && !found.contains_key(&head.seq) {
+                miss(self.epochs[*epoch].device_zone, *start);
             }
         }
-        for note in self.notes.iter().filter(|note| note.tag == GIVEN_UP) {
-            let place = (note.device_zone, note.opening as u32);
-            missing.retain(|&it, &mut page| it != place || page < note.target);
+        found.extend(chunks.iter().map(|chunk| (chunk.head.seq, chunk.witness)));
+        let (mut next, mut elsewhere) = (self.head.next_seq, None);
+        for (&seq, witness) in found.range(next..) {
+            match seq.min(known.saturating_add(1)).checked_sub(next) {
+                Some(1..) if seq - 1 <= known && witness.opening != 0 => {
+                    miss(witness.zone, witness.page);
+                }
+                Some(1..) => elsewhere = elsewhere.or(Some((next, known.min(seq - 1)))),
+                _ => {}
+            }
+            next = seq.saturating_add(1);
         }
-        for ((zone, _), page) in missing {
-            let info = self.info.get(zone as usize);
-            let is_known = self.missing.iter().any(|loss| loss.zone == zone)
-                || info.is_none_or(|info| info.state == ZoneState::Offline);
-            if !is_known {
+        if next <= known {
+            elsewhere = elsewhere.or(Some((next, known)));
+        }
+        let is_offline =
+            |info: Option<&ZoneInfo>| info.is_none_or(|i| i.state == ZoneState::Offline);
+        for (zone, page) in cut {
+            let is_known = self.missing.iter().any(|loss| loss.zone == zone);
+            if !is_known && !is_offline(self.info.get(zone as usize)) {
                 let what = format!("has lost what lay there from page {page} on");
                 self.missing.push(Loss::new(zone, what));
             }
         }
+        // A zone that is offline, or otherwise named, may have held them.
+        let may_hold = |epoch: &ZoneEpoch| {
+            let is_late = epoch.row.is_none_or(|row| !row.is_sealed());
+            is_late && is_offline(self.info.get(epoch.device_zone as usize))
+        };
+        if let Some((first, last)) = elsewhere
+            && self.missing.is_empty()
+            && !self.epochs.iter().any(may_hold)
+        {
+            let what = match first == last {
+                true => format!("or another zone has lost chunk {first}, which was durable"),
+                false => {
+                    format!("or another zone has lost chunks {first} to {last}, which were durable")
+                }
+            };
+            self.missing.push(Loss::new(self.zone_with_more(), what));
+        }
+    }
+
+    /// The zone that most likely held a chunk which is missing: one that goes on behind the last chunk that can be
+    /// read there, or the one that took the last chunk.
+    fn zone_with_more(&self) -> u32 {
+        let goes_on = |epoch: &&ZoneEpoch| {
+            let info = self.info[epoch.device_zone as usize];
+            !epoch.late.is_empty() && info.write_pointer > u64::from(epoch.pages) * PAGE as u64
+        };
+        let last = || self.epochs.iter().max_by_key(|epoch| epoch.late.last().copied());
+        let epoch = self.epochs.iter().find(goes_on).or_else(last);
+        epoch
+            .map(|epoch| epoch.device_zone)
+            .or(self.inner.layout.data.first().copied())
+            .unwrap_or_default()
     }
 
     /// The first chunk that `wanted` holds for in the zones that neither the table nor a note names, and its
@@ -121,11 +168,17 @@ impl Recovery<'_> {
         &self,
         wanted: impl Fn(&ChunkHead) -> bool,
     ) -> Result<Option<(u32, u32)>, StoreError> {
-        let named: BTreeSet<u32> = self.epochs.iter().map(|epoch| epoch.device_zone).collect();
+        let written = |zone: u32| (self.info[zone as usize].write_pointer / PAGE as u64) as u32;
+        // Another opening of a named zone may lie there, if it was reset since.
+        let is_there = |epoch: &&ZoneEpoch| match epoch.row {
+            Some(row) => written(epoch.device_zone) >= row.pages,
+            None => epoch.pages > 0,
+        };
+        let named = self.epochs.iter().filter(is_there).map(|epoch| epoch.device_zone);
+        let named: BTreeSet<u32> = named.collect();
         let mut bytes = AlignedBuf::zeroed(PAGE);
         for &zone in self.inner.layout.data.iter().filter(|zone| !named.contains(zone)) {
-            let info = self.info[zone as usize];
-            let written = (info.write_pointer / PAGE as u64) as u32;
+            let (info, written) = (self.info[zone as usize], written(zone));
             let mut page = 0;
             while page < written && info.state != ZoneState::Offline {
                 let at = u64::from(page) * PAGE as u64;
@@ -153,7 +206,7 @@ impl Recovery<'_> {
         written: u32,
     ) -> Result<Option<(u32, ChunkHead)>, StoreError> {
         let mut bytes = AlignedBuf::zeroed(PAGE);
-        let near = epoch.pages + 2 + self.inner.layout.fixed.chunk_pages;
+        let near = epoch.pages + 2 + self.inner.layout.chunk_shape().pages;
         let end = if self.salvage.is_some() { written } else { written.min(near) };
         for page in epoch.pages + 1..end {
             let at = u64::from(page) * PAGE as u64;
@@ -206,7 +259,6 @@ impl Recovery<'_> {
         chunks: &mut Vec<LateChunk>,
     ) -> Result<(), StoreError> {
         let fixed = self.inner.layout.fixed;
-        let most_records = most_records(self.inner.layout.sizes, fixed.chunk_pages);
         let epoch = &mut self.epochs[index];
         let mut page = AlignedBuf::zeroed(PAGE);
         while epoch.pages < written {
@@ -215,7 +267,7 @@ impl Recovery<'_> {
             let sizes = self.inner.layout.sizes;
             let ours = |head: &ChunkHead| {
                 (head.opening, head.first) == (opening, epoch.used)
-                    && (1..=most_records).contains(&head.records)
+                    && (1..=MOST_RECORDS).contains(&head.records)
                     && (1..=sizes.page_units()).contains(&head.header)
             };
             let (store, start) = (self.inner.store, epoch.pages);
@@ -248,9 +300,10 @@ impl Recovery<'_> {
             self.time = beyond.iter().map(|row| row.time).fold(self.time, u64::max);
             self.dropped.extend(beyond.iter().map(|row| row.lba));
             let (start, is_cut) = (epoch.pages, !beyond.is_empty());
-            let (group, witness) = (Group::of(body, sizes), Witness::of(body, sizes));
+            let (group, witness) = (Group::of(body), Witness::of(body));
             chunks.push(LateChunk { epoch: index, start, head, group, is_cut, witness, records });
             epoch.chunks.push(ChunkPlace { first: head.first, start, header: head.header });
+            epoch.late.push(head.seq);
             epoch.pages += 1 + head.pages;
             epoch.used += pages;
             // At the end of a zone, where a record did not fit, it may have counted as garbage.
@@ -272,7 +325,7 @@ impl Recovery<'_> {
             return false;
         };
         let (fixed, header) = (&self.inner.layout.fixed, self.inner.layout.sizes.page_units());
-        // In a store in units a header may take no page of its own.
+        // A header of some units may take no page of its own.
         let least = u32::from(header == 1);
         let later =
             next.first >= epoch.used && page - epoch.pages >= next.first - epoch.used + least;
@@ -300,7 +353,7 @@ impl Recovery<'_> {
         let zone = self.epochs[chunk.epoch].device_zone;
         let sizes = self.inner.layout.sizes;
         let extents = sizes.extents(0, 0, &chunk.records).map(|(at, _)| at);
-        let slot = sizes.slot_bytes() as usize;
+        let slot = sizes.unit() as usize;
         let places: Vec<_> = extents
             .map(|at| {
                 let begin = (chunk.head.header + at.slot.offset) as usize * slot;
@@ -327,7 +380,7 @@ impl Recovery<'_> {
     }
 }
 
-/// The largest page in a chunk of a store in units, if it lies beyond the store as these sizes have it.
+/// The largest page in a chunk, if it lies beyond the store as these sizes have it.
 fn page_beyond(head: &ChunkHead, body: &[u8], sizes: Sizes, hotness: bool) -> Option<u32> {
     let unknown = sizes.with_unknown_pages();
     let (records, _) = head.records(body, unknown, hotness)?;

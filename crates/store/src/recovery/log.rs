@@ -6,12 +6,13 @@ use std::sync::Arc;
 use frostline_zone::{AlignedBuf, Device, DeviceError, Operation, ZoneInfo, ZoneState};
 
 use crate::StoreError;
+use crate::chunk_place::ChunkPlace;
 use crate::error::of_zone;
 use crate::format::{
-    LeafAt, MOST_MARKS, Mark, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, VERSION,
-    WHOLE_PAGES, ZoneRow, rows,
+    LeafAt, MOST, MOST_MARKS, Mark, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, VERSION,
+    ZoneRow, rows,
 };
-use crate::head::{Head, MetaHead, MetaKind, TablePart, UNIT_AT};
+use crate::head::{Head, MetaHead, MetaKind, TablePart};
 use crate::layout::Layout;
 use crate::meta::MetaLog;
 use crate::meta_scan::{MetaRecord, scan};
@@ -70,25 +71,18 @@ fn first_head(
 
 /// The content of a superblock: the number of the store, its options, the metadata zones.
 fn options(head: &Head, body: &[u8]) -> Result<RecordedOptions, StoreError> {
-    if head.version > VERSION {
+    if head.version != VERSION {
         return Err(StoreError::Newer { found: head.version, known: VERSION });
     }
     let (fixed, rest) = body.split_at(size_of::<Super>());
     // As many metadata zones as the options say: a layout refuses any other number.
     let fixed: Super = bytemuck::pod_read_unaligned(fixed);
     let meta = rows(rest, fixed.meta_zones as usize);
-    let unit = (head.version > WHOLE_PAGES).then(|| unit_in(body));
-    let sizes = Sizes::new(unit)?.with_pages(fixed.logical_pages);
-    Ok((head.store, (fixed, meta, sizes)))
+    Ok((head.store, (fixed, meta)))
 }
 
-/// The number of a store, its options, the metadata zones and the sizes of records.
-type RecordedOptions = (u64, (Super, Vec<u32>, Sizes));
-
-/// The unit that stands behind the head of a page.
-fn unit_in(body: &[u8]) -> u32 {
-    bytemuck::pod_read_unaligned(&body[UNIT_AT..UNIT_AT + 4])
-}
+/// The number of a store, its options and the metadata zones.
+type RecordedOptions = (u64, (Super, Vec<u32>));
 
 /// The metadata log as it was found.
 pub(super) struct Log {
@@ -114,8 +108,6 @@ pub(super) struct Log {
 /// A checkpoint's table.
 pub(super) struct Table {
     pub(super) head: TableHead,
-    /// Of a store in units.
-    pub(super) units: Option<UnitCounts>,
     pub(super) root: Vec<LeafAt>,
     pub(super) zones: Vec<ZoneRow>,
     pub(super) chunks: Vec<u32>,
@@ -127,9 +119,8 @@ impl Table {
     /// Written before the checkpoint, but for metadata.
     pub(super) fn written(&self, sizes: Sizes) -> Written {
         let [user, relocations, headers, _] = self.head.written;
-        let whole = UnitCounts { user, relocated: relocations, headers, ..UnitCounts::default() };
-        let units = self.units.unwrap_or(whole);
-        let bytes = |units: u64| units.saturating_mul(sizes.slot_bytes().into());
+        let units = self.head.units;
+        let bytes = |units: u64| units.saturating_mul(sizes.unit().into());
         Written {
             user,
             relocations,
@@ -258,8 +249,6 @@ fn read_table(
 fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
     let (first, rest) = bytes.split_at_checked(size_of::<TableHead>())?;
     let head: TableHead = bytemuck::pod_read_unaligned(first);
-    let units = layout.sizes.unit().map_or(0, |_| size_of::<UnitCounts>());
-    let (units, rest) = rest.split_at_checked(units)?;
     let (root, rest) = rest.split_at_checked(head.leaves as usize * size_of::<LeafAt>())?;
     let (zones, rest) = rest.split_at_checked(head.zones as usize * size_of::<ZoneRow>())?;
     let (chunks, rest) = rest.split_at_checked(head.chunks as usize * 4)?;
@@ -270,13 +259,21 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
         chunks: rows(chunks, head.chunks as usize),
         learned: learned.to_vec(),
         marks: rows(marks, MOST_MARKS as usize),
-        units: rows(units, 1).first().copied(),
         head,
     };
     let fixed = &layout.fixed;
     let meta_pages = fixed.device_pages as usize * layout.meta.len();
     let chunks: u64 = table.zones.iter().map(|z| u64::from(z.chunks)).sum();
+    let TableHead { time, valid, next_seq, next_opening, next_serial, .. } = head;
+    let numbers = [time, valid, next_seq, next_opening, next_serial, head.notes_from];
+    let UnitCounts { user, relocated, headers, padding, deltas } = head.units;
     let sound = marks.len() == table.marks.len() * size_of::<Mark>()
+        && numbers
+            .iter()
+            .chain(&head.written)
+            .chain(&[user, relocated, headers, padding, deltas])
+            .all(|&number| number < MOST / PAGE as u64)
+        && table.zones.iter().all(|zone| zone.opening < MOST)
         && head.leaves == layout.leaves()
         && table.root.iter().all(|at| (at.page as usize) < meta_pages)
         && chunks == table.chunks.len() as u64
@@ -287,7 +284,26 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
                 && u64::from(z.garbage) + u64::from(z.padding()) <= z.used.into()
                 && z.used <= layout.zone_units()
         });
-    sound.then_some(table)
+    (sound && has_possible_chunks(layout, &table)).then_some(table)
+}
+
+/// True if the chunks of each zone lie one behind the other, within what was written there. A rebuild counts some
+/// without pages.
+fn has_possible_chunks(layout: &Layout, table: &Table) -> bool {
+    let mut rest = &table.chunks[..];
+    table.zones.iter().all(|row| {
+        let Some((chunks, behind)) = rest.split_at_checked(row.chunks as usize) else {
+            return false;
+        };
+        rest = behind;
+        let chunks = ChunkPlace::decode(chunks);
+        let follow =
+            |pair: &[ChunkPlace]| pair[0].first <= pair[1].first && pair[0].start < pair[1].start;
+        let units = layout.sizes.page_units();
+        chunks.windows(2).all(follow)
+            && chunks.iter().all(|chunk| chunk.header <= units)
+            && chunks.last().is_none_or(|c| c.start < row.pages && c.first <= row.used / units)
+    })
 }
 
 /// The records of notes that a table may not cover.

@@ -16,5 +16,5 @@ mod restore;
 mod run;
 mod zone_epoch;
 
-pub use opening::{Opened, format, open, zones_on};
+pub use opening::{Opened, format, number_on, open, zones_on};
 pub use rebuild::{Rebuilt, rebuild};

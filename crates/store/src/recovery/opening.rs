@@ -14,7 +14,7 @@ use crate::layout::Layout;
 use crate::meta::MetaLog;
 use crate::state::State;
 use crate::volume;
-use crate::{Format, Loss, Open, StoreError};
+use crate::{Durable, Format, Loss, Open, StoreError};
 
 /// Makes an empty store.
 pub fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError> {
@@ -46,6 +46,11 @@ pub fn zones_on(device: &dyn Device) -> Result<u32, StoreError> {
     find_superblock(device).map(|(_, (fixed, ..))| fixed.device_zones)
 }
 
+/// The number of the store on a device.
+pub fn number_on(device: &dyn Device) -> Result<u64, StoreError> {
+    find_superblock(device).map(|(store, _)| store)
+}
+
 /// A store that was opened.
 pub struct Opened {
     /// The store.
@@ -71,7 +76,9 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, StoreError> 
     state.volume.map_mut().set_root(&log.table.root);
     state.volume.scheme_mut().recall(&log.table.learned);
     let inner = Inner::new(device, state, meta, open);
-    let mut recovery = Recovery::new(&inner, log.table, log.notes, log.durable)?;
+    let chunks = log.durable.max(open.durable.chunks);
+    let durable = Durable { chunks, notes: open.durable.notes };
+    let mut recovery = Recovery::new(&inner, log.table, log.notes, durable)?;
     if let Some(zone) = log.hidden {
         let what = "is offline, and the last records of metadata may be there";
         recovery.missing.push(Loss::new(zone, what));

@@ -14,19 +14,17 @@ use super::log::{Table, durable_chunks, find_superblock, last_table};
 use super::run::{Gap, Recovery, Salvage};
 use super::zone_epoch::ZoneEpoch;
 use crate::error::of_zone;
-use crate::format::{
-    BESIDE_ROWS, Group, LeafAt, Note, OPENED, PAGE, TRIMMED, TableHead, WHOLE_PAGES,
-};
-use crate::head::{BODY, ChunkHead, Head, HeadKind};
+use crate::format::{BESIDE_ROWS, Group, LeafAt, Note, OPENED, PAGE, TRIMMED, TableHead};
+use crate::head::{BODY, ChunkHead, GROUP, Head, HeadKind};
 use crate::inner::Inner;
 use crate::layout::Layout;
 use crate::meta::MetaLog;
 use crate::meta_scan::{MetaZoneScan, scan};
-use crate::records::Sizes;
+use crate::records::{ROW, Sizes};
 use crate::state::State;
 use crate::volume;
 use crate::written::Written;
-use crate::{Format, Loss, Open, StoreError};
+use crate::{Durable, Format, Loss, Open, StoreError};
 
 /// The result of a rebuild: its sources, and the pages that are missing.
 #[derive(Clone, Debug)]
@@ -124,7 +122,8 @@ pub fn rebuild(
     // The last word of a store that was closed is in a chunk without records, which is no late one.
     let told = chunks_of(&contents, store).map(|(_, first)| first.durable).max();
     let known = told.unwrap_or(0).max(old.covered);
-    let mut recovery = Recovery::new(&inner, no_table(&layout), old.trims, old.durable)?;
+    let durable = Durable { chunks: old.durable, notes: 0 };
+    let mut recovery = Recovery::new(&inner, no_table(&layout), old.trims, durable)?;
     let mut salvage = Salvage { known, unneeded: old.unneeded, ..Salvage::default() };
     recovery.epochs = epochs(&layout, &contents, store, &mut recovery.missing, &mut salvage);
     recovery.salvage = Some(salvage);
@@ -186,11 +185,10 @@ fn content(device: &dyn Device, zone: u32, info: &ZoneInfo) -> Result<Content, S
         let read = of_zone(device.read(zone, u64::from(at) * PAGE as u64, &mut page))?;
         let ours = |(h, _): &(Head, _)| (h.zone, h.page) == (zone, at);
         match read.ok().and_then(|()| Head::of(&page)).filter(ours) {
-            Some((Head { store, version, kind: HeadKind::Chunk(chunk), .. }, body)) => {
-                let group: Group = bytemuck::pod_read_unaligned(&body[..size_of::<Group>()]);
-                let unit = (version > WHOLE_PAGES).then_some(group.unit);
+            Some((Head { store, kind: HeadKind::Chunk(chunk), .. }, body)) => {
+                let group: Group = bytemuck::pod_read_unaligned(&body[GROUP]);
                 let first =
-                    Sizes::new(unit).map(|sizes| FirstHeader::of(store, sizes, &chunk, body));
+                    Sizes::new(group.unit).map(|sizes| FirstHeader::of(store, sizes, &chunk, body));
                 return Ok(first.map_or(Content::Unknown, Content::Chunks));
             }
             Some(_) => return Ok(Content::Meta),
@@ -226,7 +224,7 @@ fn layout(
     let (store, _) = most.ok_or(StoreError::NotAStore)?;
     let headers = || chunks_of(contents, store).map(|(_, first)| first);
     let hotness = headers().find_map(|first| first.hotness).unwrap_or(format.hotness);
-    let unit = headers().next().and_then(|first| first.sizes.unit());
+    let unit = headers().next().map_or(format.unit, |first| first.sizes.unit());
     let mut layout = Layout::divide(device, &Format { hotness, unit, ..format.clone() })?;
     let ring = ring(&layout, contents)?;
     let other = |zone: &u32| !ring.contains(zone) && !device.geometry().conventional.contains(zone);
@@ -327,7 +325,6 @@ fn no_table(layout: &Layout) -> Table {
     let first = TableHead { next_seq: 1, next_opening: 1, next_serial: 1, ..TableHead::default() };
     Table {
         head: first,
-        units: None,
         root: vec![LeafAt::default(); layout.leaves() as usize],
         zones: Vec::new(),
         chunks: Vec::new(),
@@ -342,7 +339,7 @@ impl FirstHeader {
         let (records, hotness) = head.records(body, sizes, true).unwrap_or_default();
         let any = |all: &Vec<_>| bytemuck::cast_slice::<_, u8>(all).iter().any(|&byte| byte != 0);
         let images = records.iter().filter(|record| !sizes.is_delta(record.lba)).count();
-        let rows = records.len() * sizes.row_bytes() + images * size_of::<Hotness>();
+        let rows = records.len() * ROW + images * size_of::<Hotness>();
         let hotness = match rows > BODY - BESIDE_ROWS {
             true => Some(false),
             false => hotness.filter(any).map(|_| true),

@@ -48,7 +48,7 @@ impl Recovery<'_> {
         for chunk in chunks {
             self.found.headers += 1;
             let sizes = self.inner.layout.sizes;
-            let (mut used, slot) = (chunk.head.header, u64::from(sizes.slot_bytes()));
+            let (mut used, slot) = (chunk.head.header, u64::from(sizes.unit()));
             self.found.header_bytes += u64::from(used) * slot;
             for (at, &Record { lba, sum, time, other, .. }) in
                 sizes.extents(0, chunk.head.first, &chunk.records)
@@ -261,23 +261,15 @@ impl Recovery<'_> {
     /// Marks the pages that lay in zones which are gone, and which no newer copy was found of.
     pub(super) fn lose_pages(&mut self, zones: &mut BTreeMap<u32, Loss>) -> Result<(), StoreError> {
         for leaf in 0..self.inner.layout.leaves() {
-            let state = self.inner.state()?;
-            let first = state.volume.map().leaves().pages_of(leaf).start;
-            let first = self.inner.mapped(state, first)?;
-            let places = first.places_of_leaf();
-            let mut state = first.into_state();
-            for (lba, at) in places {
+            for (lba, at, _) in self.inner.records_of_leaf(leaf)? {
                 if let Some(loss) = zones.get_mut(&at.slot.zone)
                     && !self.latest.contains_key(&lba)
                 {
                     loss.add(self.inner.layout.sizes.page_of(lba));
                     self.count_valid(lba, -1);
-                    let mut page = self.inner.mapped(state, lba)?;
-                    page.lose();
-                    state = page.into_state();
+                    self.inner.mapped(self.inner.state()?, lba)?.lose();
                 }
             }
-            drop(state);
             self.inner.drop_clean_leaves()?;
         }
         Ok(())

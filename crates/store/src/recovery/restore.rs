@@ -80,6 +80,7 @@ impl Recovery<'_> {
             images,
             zones,
             last_seq: self.last_seq,
+            covered: self.head.next_seq,
             next_opening: self.head.next_opening.max(opening),
             next_serial: self.head.next_serial.max(last(|n| n.serial)),
             marks: self.marks.clone(),

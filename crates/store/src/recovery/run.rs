@@ -10,7 +10,7 @@ use crate::chunk_place::ChunkPlace;
 use crate::format::{Note, TableHead};
 use crate::inner::Inner;
 use crate::written::Written;
-use crate::{Loss, StoreError};
+use crate::{Durable, Loss, StoreError};
 
 /// The newest state of a page.
 #[derive(Clone, Copy)]
@@ -40,8 +40,8 @@ pub(super) struct Recovery<'a> {
     pub(super) head: TableHead,
     pub(super) info: Vec<ZoneInfo>,
     pub(super) notes: Vec<Note>,
-    /// All chunks up to this number were durable, as notes tell.
-    pub(super) durable: u64,
+    /// What was durable, as notes and the engine tell.
+    pub(super) durable: Durable,
     /// Pages of which a copy was found that a crash tore, or of a group that it cut short.
     pub(super) dropped: Vec<u32>,
     pub(super) epochs: Vec<ZoneEpoch>,
@@ -94,7 +94,7 @@ impl<'a> Recovery<'a> {
         inner: &'a Inner,
         table: Table,
         notes: Vec<Note>,
-        durable: u64,
+        durable: Durable,
     ) -> Result<Self, StoreError> {
         let info = inner.device.report(0, inner.device.geometry().zones)?;
         let sizes = inner.layout.sizes;
@@ -110,7 +110,8 @@ impl<'a> Recovery<'a> {
                 class: row.class,
                 opened_at: row.opened_at,
                 zone: row.zone,
-                chunks: ChunkPlace::decode(&table.chunks[at..end], sizes),
+                chunks: ChunkPlace::decode(&table.chunks[at..end]),
+                late: Vec::new(),
                 pages: row.pages,
                 used: row.used / sizes.page_units(),
                 padding: row.padding(),
@@ -123,7 +124,7 @@ impl<'a> Recovery<'a> {
         }
         let (time, last_seq) = (table.head.time, table.head.next_seq.saturating_sub(1));
         let (found, valid) = (Written::default(), table.head.valid as i64);
-        let deltas = table.units.map_or(0, |units| units.deltas as i64);
+        let deltas = table.head.units.deltas as i64;
         let (head, latest, missing) = (table.head, BTreeMap::new(), Vec::new());
         let salvage = None;
         Ok(Recovery {

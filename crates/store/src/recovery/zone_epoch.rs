@@ -17,6 +17,8 @@ pub(super) struct ZoneEpoch {
     /// Number in the volume; of a zone opened since, once it is known which are taken.
     pub(super) zone: u32,
     pub(super) chunks: Vec<ChunkPlace>,
+    /// The numbers of its late chunks.
+    pub(super) late: Vec<u64>,
     /// Pages of the device's zone, headers included.
     pub(super) pages: u32,
     /// Pages of the volume's zone.
@@ -48,6 +50,7 @@ impl ZoneEpoch {
             row: None,
             zone,
             chunks: Vec::new(),
+            late: Vec::new(),
             pages: 0,
             used: 0,
             padding: 0,
@@ -63,6 +66,7 @@ impl ZoneEpoch {
             device_zone: self.device_zone,
             opening: self.opening,
             chunks: self.chunks.clone(),
+            late: self.late.clone(),
             pages: self.pages,
             written: self.pages,
             ..DataZone::default()

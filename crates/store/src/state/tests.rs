@@ -15,7 +15,7 @@ const PAGE: [u8; 4096] = [7; 4096];
 /// The state of a small store that was just formatted, with leaf 0 of the map in memory.
 fn state() -> State {
     let shape = Shape { bytes: 16 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
-    let format = Format { scheme: "nosep".to_string(), gp: 0.3, ..Format::default() };
+    let format = Format { scheme: "nosep".to_string(), gp: 0.3, unit: 4096, ..Format::default() };
     let layout = Arc::new(Layout::divide(&*in_memory(&shape).unwrap(), &format).unwrap());
     let mut state = State::new(volume::build(&layout).unwrap(), layout.clone(), 1);
     layout.data.iter().for_each(|&zone| state.zones.add_empty(zone));

@@ -24,7 +24,7 @@ const ZONE: u64 = 18;
 const ZONES: u64 = 24;
 const PAGES: u32 = 60;
 /// Units of stores.
-const UNITS: [Option<u32>; 2] = [None, Some(64)];
+const UNITS: [u32; 2] = [4096, 64];
 
 /// Operations within which everything must be done that follows the failures: several times the
 /// pages of the device.
@@ -52,7 +52,7 @@ fn empty() -> Arc<dyn Device> {
     in_memory(&shape).unwrap()
 }
 
-fn format(unit: Option<u32>, scheme: &str) -> Format {
+fn format(unit: u32, scheme: &str) -> Format {
     Format {
         unit,
         scheme: scheme.to_string(),
@@ -76,7 +76,7 @@ fn copy(from: &dyn Device) -> Arc<dyn Device> {
 }
 
 /// A store after `count` steps, dropped or closed.
-fn start(unit: Option<u32>, scheme: &str, count: usize, is_closed: bool) -> Start {
+fn start(unit: u32, scheme: &str, count: usize, is_closed: bool) -> Start {
     let memory = empty();
     Store::format(memory.clone(), &format(unit, scheme)).unwrap();
     let (device, mut user) = (Arc::new(Faulty::new(memory.clone(), 1)), User::new(unit));
@@ -86,7 +86,7 @@ fn start(unit: Option<u32>, scheme: &str, count: usize, is_closed: bool) -> Star
         user.take(&mut store, &device, &step).unwrap();
     }
     let deltas = store.as_ref().unwrap().stats().unwrap().deltas;
-    assert_eq!(deltas.tails > 20 && deltas.merged > 5, unit.is_some() && count > 100, "{deltas:?}");
+    assert_eq!(deltas.tails > 20 && deltas.merged > 5, unit < 4096 && count > 100, "{deltas:?}");
     if is_closed {
         user.take(&mut store, &device, &Step::Close).unwrap();
     }
@@ -200,7 +200,7 @@ fn life(seed: u64, count: usize) -> Vec<Step> {
 fn a_crashed_store_is_recovered_and_used_while_any_operation_fails() {
     for unit in UNITS {
         let start = start(unit, "sepbit", 500, false);
-        let tried = fail_all(&format!("crashed, {unit:?}"), &start, &life(1, 60));
+        let tried = fail_all(&format!("crashed, {unit}"), &start, &life(1, 60));
         assert!(tried > 1000, "only {tried}");
     }
 }
@@ -209,7 +209,7 @@ fn a_crashed_store_is_recovered_and_used_while_any_operation_fails() {
 fn a_store_that_ends_zones_early_cleans_while_any_operation_fails() {
     for unit in UNITS {
         let start = start(unit, "frozen:nosep:tiers=2", 500, true);
-        let tried = fail_all(&format!("closed, {unit:?}"), &start, &life(2, 60));
+        let tried = fail_all(&format!("closed, {unit}"), &start, &life(2, 60));
         assert!(tried > 500, "only {tried}");
     }
 }
@@ -220,7 +220,7 @@ fn a_read_that_goes_astray_or_is_stale_is_an_error_or_harmless() {
     UNITS.into_iter().for_each(read_astray);
 }
 
-fn read_astray(unit: Option<u32>) {
+fn read_astray(unit: u32) {
     let start = start(unit, "sepbit", 500, true);
     let steps = steps(4, PAGES, 80 * longer());
     let mut tried = 0;
@@ -246,7 +246,7 @@ fn read_astray(unit: Option<u32>) {
             tried += 1;
         }
     }
-    println!("{unit:?}: {tried} reads tried");
+    println!("{unit}: {tried} reads tried");
     assert!(tried > 100, "only {tried}");
 }
 
@@ -286,9 +286,9 @@ fn fail_each(
 
 #[test]
 fn a_device_is_formatted_though_any_operation_failed_before() {
-    let used = start(None, "nosep", 100, false).device;
+    let used = start(4096, "nosep", 100, false).device;
     for (name, begin, force) in [("format", empty(), false), ("format by force", used, true)] {
-        let format = Format { force, ..format(None, "sepbit") };
+        let format = Format { force, ..format(4096, "sepbit") };
         let act = |device: &Arc<Faulty>| Store::format(device.clone(), &format);
         let tried = fail_each(name, &begin, act, |device, formatted| {
             // A device that was formatted in part is not empty.
@@ -297,14 +297,14 @@ fn a_device_is_formatted_though_any_operation_failed_before() {
                 Ok(()) => {}
                 Err(_) => Store::format(device.clone(), &format).unwrap(),
             }
-            recover(device, User::new(None), true);
+            recover(device, User::new(4096), true);
         });
         assert!(tried > 20, "only {tried}");
     }
 }
 
 /// A store without trims, and its device with all metadata lost.
-fn without_metadata(unit: Option<u32>) -> (Start, Arc<dyn Device>) {
+fn without_metadata(unit: u32) -> (Start, Arc<dyn Device>) {
     let memory = empty();
     Store::format(memory.clone(), &format(unit, "sepbit")).unwrap();
     let (device, mut user, mut store) =
@@ -325,7 +325,7 @@ fn a_store_is_rebuilt_though_any_operation_failed_before() {
         let (start, lost) = without_metadata(unit);
         let format = format(unit, "sepbit");
         let act = |device: &Arc<Faulty>| Store::rebuild(device.clone(), &format, false).map(drop);
-        let tried = fail_each(&format!("rebuild, {unit:?}"), &lost, act, |device, rebuilt| {
+        let tried = fail_each(&format!("rebuild, {unit}"), &lost, act, |device, rebuilt| {
             if rebuilt.is_err() {
                 Store::rebuild(device.clone(), &format, false).unwrap();
             }
@@ -340,7 +340,7 @@ fn looking_into_a_store_fails_with_an_error_and_changes_nothing() {
     UNITS.into_iter().for_each(look_into);
 }
 
-fn look_into(unit: Option<u32>) {
+fn look_into(unit: u32) {
     let start = start(unit, "sepbit", 500, false);
     let look = |device: &Arc<Faulty>| {
         Store::zones_on(&**device)?;
@@ -353,7 +353,7 @@ fn look_into(unit: Option<u32>) {
         assert_eq!(device.operations(), 0);
         looked
     };
-    let tried = fail_each(&format!("inspect, {unit:?}"), &start.device, act, |device, _| {
+    let tried = fail_each(&format!("inspect, {unit}"), &start.device, act, |device, _| {
         let mut user = start.user.clone();
         user.ended();
         recover(device, user, true);

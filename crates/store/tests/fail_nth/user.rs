@@ -48,8 +48,8 @@ struct Versions {
 /// A user, and the versions of all pages.
 #[derive(Clone)]
 pub struct User {
-    /// The store is in units.
-    in_units: bool,
+    /// The store has deltas.
+    has_deltas: bool,
     writer: Writer,
     pages: BTreeMap<u32, Versions>,
     next: u64,
@@ -60,8 +60,8 @@ pub struct User {
 }
 
 /// Several writes of a page that is written often have the same words, so that it gets tails.
-fn writer(in_units: bool) -> Writer {
-    Writer::new(Contents { in_units, near: 50, far: 200 })
+fn writer(has_deltas: bool) -> Writer {
+    Writer::new(Contents { has_deltas, near: 50, far: 200 })
 }
 
 /// Steps drawn from a seed, a few pages more often than the others.
@@ -95,9 +95,9 @@ pub fn steps(seed: u64, pages: u32, count: usize) -> Vec<Step> {
 }
 
 impl User {
-    pub fn new(unit: Option<u32>) -> Self {
-        let (in_units, pages) = (unit.is_some(), BTreeMap::new());
-        User { in_units, writer: writer(in_units), pages, next: 1, unsynced: false, failed: 0 }
+    pub fn new(unit: u32) -> Self {
+        let (has_deltas, pages) = (unit < 4096, BTreeMap::new());
+        User { has_deltas, writer: writer(has_deltas), pages, next: 1, unsynced: false, failed: 0 }
     }
 
     fn versions(&mut self, lba: u32) -> &mut Versions {
@@ -194,7 +194,7 @@ impl User {
         }
     }
 
-    /// Writes pages. In a store in units those are read before of which it is not known what the store has.
+    /// Writes pages. In a store with deltas those are read before of which it is not known what the store has.
     fn write_pages(
         &mut self,
         store: &Store,
@@ -202,7 +202,7 @@ impl User {
         write: impl FnOnce(&Store, &[PageWrite<'_>]) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         for &lba in lbas {
-            if self.in_units && !self.writer.knows(lba) {
+            if self.has_deltas && !self.writer.knows(lba) {
                 self.read(store, lba)?;
             }
         }
@@ -251,7 +251,7 @@ impl User {
     /// The store was ended, by a power cut or otherwise.
     pub fn ended(&mut self) {
         self.unsynced = false;
-        self.writer = writer(self.in_units);
+        self.writer = writer(self.has_deltas);
         for versions in self.pages.values_mut() {
             versions.now = versions.later.clone();
         }

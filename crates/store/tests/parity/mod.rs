@@ -43,8 +43,8 @@ fn use_it(store: &Store, versions: &mut Versions, rng: &mut SmallRng, times: u32
     }
 }
 
-/// A store after a while, of pages or of records in units, closed; and the versions of its pages.
-fn sample(unit: Option<u32>) -> (Arc<dyn Device>, Versions) {
+/// A store after a while, of whole pages or with deltas, closed; and the versions of its pages.
+fn sample(unit: u32) -> (Arc<dyn Device>, Versions) {
     let memory = below();
     let device = with_parity(memory.clone(), DATA).unwrap();
     let format = Format {
@@ -92,7 +92,7 @@ fn repair(store: &Store) -> ScrubReport {
 
 #[test]
 fn every_zone_is_lost_in_turn_under_a_store_in_use_and_no_page_with_it() {
-    let (memory, written) = sample(None);
+    let (memory, written) = sample(4096);
     let mut given_up = 0;
     for lost in 0..SETS * (DATA + 1) + 2 {
         let faulty = copy(&*memory);
@@ -117,7 +117,7 @@ fn every_zone_is_lost_in_turn_under_a_store_in_use_and_no_page_with_it() {
 
 #[test]
 fn rot_in_any_block_is_read_right_and_repaired() {
-    for unit in [None, Some(64)] {
+    for unit in [4096, 64] {
         let (memory, versions) = sample(unit);
         let mut rng = SmallRng::seed_from_u64(5);
         let mut repaired = 0;
@@ -149,7 +149,7 @@ fn rot_in_any_block_is_read_right_and_repaired() {
 
 #[test]
 fn every_zone_is_lost_in_turn_before_the_store_is_opened_and_no_page_with_it() {
-    let (memory, versions) = sample(None);
+    let (memory, versions) = sample(4096);
     for lost in 0..SETS * (DATA + 1) + 2 {
         let faulty = copy(&*memory);
         faulty.schedule(1, Fault::Wear { zone: lost, state: ZoneState::Offline });

@@ -1,5 +1,5 @@
 //! Contents that say which page and version they are, all over, so that a mixture is found; and a writer of them,
-//! which tells a store in units the words that changed: its pages become images, deltas and tails.
+//! which tells a store with deltas the words that changed: its pages become images, deltas and tails.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
@@ -23,8 +23,8 @@ const HOLE: Range<usize> = 150..400;
 #[derive(Clone, Copy)]
 pub struct Contents {
     /// In a store of whole pages all words are of the version.
-    pub in_units: bool,
-    /// In a store in units a page has a new delta after about so many versions,
+    pub has_deltas: bool,
+    /// In a store with deltas a page has a new delta after about so many versions,
     pub near: u64,
     /// and a new image after so many.
     pub far: u64,
@@ -34,7 +34,7 @@ impl Contents {
     /// The content of a page.
     pub fn of(self, lba: u32, version: u64) -> Vec<u8> {
         let word = |of: u64| (u64::from(lba + 1) << 40 | of).to_le_bytes();
-        if !self.in_units {
+        if !self.has_deltas {
             return word(version).repeat(PAGE / 8);
         }
         let image = version / self.far;
@@ -93,7 +93,7 @@ impl Writer {
     /// A page's next version, which the caller writes.
     pub fn next(&mut self, lba: u32, version: u64) -> Version {
         let page = self.contents.of(lba, version);
-        let before = self.pages.get(&lba).filter(|_| self.contents.in_units);
+        let before = self.pages.get(&lba).filter(|_| self.contents.has_deltas);
         let changed = before.map(|&(before, mut changed)| {
             let before = self.contents.of(lba, before);
             let words = before.chunks(8).zip(page.chunks(8)).enumerate();

@@ -154,7 +154,7 @@ fn flipped_bits_of_hotness_records_are_noticed_where_they_are_read() {
     no_flipped_bit_is_read_as_data("t.parquet", &std::fs::read(&to).unwrap(), true, &right);
 }
 
-/// Writes a trace as a store in units is recorded.
+/// Writes a trace as a store with deltas is recorded.
 fn write_records(to: &std::path::Path) {
     let mut trace = PageWriter::create_with_deltas(to, 4096).unwrap();
     trace.write(7, &Hotness::default(), 2900).unwrap();
