@@ -15,33 +15,29 @@ pub fn run(args: &SchemesArgs) -> Result<String, Failure> {
     Ok(if args.markdown { markdown(&all) } else { text(&all, table::width()) })
 }
 
-/// The tables in so many columns of the terminal.
+/// The tables in so many columns of the terminal. What it does, the parameters and the source stand below each
+/// other: beside each other they would take 250 columns.
 fn text(all: &Catalogue, width: u16) -> String {
-    let short = |params: &[ParamRow]| {
-        let all: Vec<_> = params.iter().map(|p| format!("{}={}", p.key, p.default)).collect();
-        all.join(" ")
+    let about = |summary: &str, params: &[ParamRow], source: &str| {
+        let params: Vec<_> = params.iter().map(|p| format!("{}={}", p.key, p.default)).collect();
+        let lines = [summary.to_string(), params.join(" "), source.to_string()];
+        lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
     };
     let rows = all.schemes.iter().map(|s| {
-        let (name, classes) = (s.name.to_string(), s.classes.to_string());
         vec![
-            name,
-            s.summary.into(),
-            s.source.into(),
-            short(&s.params),
-            s.default_victim.into(),
-            classes,
+            s.name.to_string(),
+            about(s.summary, &s.params, s.source),
+            s.default_victim.to_string(),
+            s.classes.to_string(),
             format!("{} B", s.bytes_per_page),
         ]
     });
-    let heads =
-        ["scheme", "what it does", "source", "parameters", "victims", "classes", "state/page"];
-    let schemes = table::wrapped(&heads, 5, rows.collect(), width);
-    let rows = all
-        .victims
-        .iter()
-        .map(|v| vec![v.name.into(), v.summary.into(), v.source.into(), short(&v.params)]);
-    let heads = ["victim", "what is cleaned next", "source", "parameters"];
-    format!("{schemes}\n{}", table::wrapped(&heads, 4, rows.collect(), width))
+    let heads = ["scheme", "what it does, parameters, source", "victims", "classes", "state/page"];
+    let schemes = table::wrapped(&heads, 3, rows.collect(), width);
+    let rows =
+        all.victims.iter().map(|v| vec![v.name.to_string(), about(v.summary, &v.params, v.source)]);
+    let heads = ["victim", "what is cleaned next, parameters, source"];
+    format!("{schemes}\n{}", table::wrapped(&heads, 2, rows.collect(), width))
 }
 
 fn markdown(all: &Catalogue) -> String {

@@ -279,7 +279,7 @@ fn the_table_of_lists_has_a_column_for_each_setting_that_differs() {
     let table = scratch.quiet(&format!("{sim} --zone 128KiB --op 0.2,0.3"));
     let rows: Vec<_> = table
         .lines()
-        .skip(4)
+        .skip(5)
         .map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
         .collect();
     let each = ["0.2 sepbit", "0.2 nosep", "-- knowing", "0.2 oracle-rate", ""];
