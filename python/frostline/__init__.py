@@ -12,25 +12,51 @@ schemes.
 True
 """
 
-from frostline._native import Conflict, Error, Trace, __version__
+from frostline._native import (
+    BackupFailed,
+    Conflict,
+    Damaged,
+    DeviceFailed,
+    Error,
+    Full,
+    InUse,
+    NotUsable,
+    ReadOnly,
+    Refused,
+    TooOld,
+    Trace,
+    __version__,
+)
 from frostline.engines import Db, Snapshot, Store, Update
+from frostline.mapping import Tree, View
 from frostline.own import Scheme, jit, scheme
 from frostline.simulation import generate, open, save, schemes, simulate, trace_info, victims
 from frostline.sweeping import Cell, sweep
 from frostline.table import Results, Table
 
 __all__ = [
+    "BackupFailed",
     "Cell",
     "Conflict",
+    "Damaged",
     "Db",
+    "DeviceFailed",
     "Error",
+    "Full",
+    "InUse",
+    "NotUsable",
+    "ReadOnly",
+    "Refused",
     "Results",
     "Scheme",
     "Snapshot",
     "Store",
     "Table",
+    "TooOld",
     "Trace",
+    "Tree",
     "Update",
+    "View",
     "__version__",
     "generate",
     "jit",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from frostline import _native
 from frostline._native import Conflict, Retries
+from frostline.mapping import Mapping, Tree, View
 from frostline.simulation import Path
 
 T = TypeVar("T")
@@ -144,6 +145,9 @@ class Db:
         scheme: str | None = None,
         victim: str | None = None,
         unit: int = 64,
+        gp: float | None = None,
+        serializable: bool = False,
+        read_only: bool = False,
         create: bool = True,
     ) -> Db:
         """Opens the database in a directory, and makes it if it is absent and ``create`` is set;
@@ -153,7 +157,11 @@ class Db:
         and ``scheme`` and ``victim`` place and clean its pages. A changed page takes as many units
         of ``unit`` bytes as what changed needs; with 4096 pages are written whole. ``log_bytes`` of
         the bound are for its log, a sixteenth and at most 1 GiB unless given: a transaction has to fit
-        into a twentieth of that if it adds records, into a quarter if it overwrites and deletes.
+        into a twentieth of that if it adds records, into a quarter if it overwrites and deletes. Above
+        the garbage proportion ``gp`` it is cleaned.
+
+        ``serializable`` transactions also conflict if another changed what they read. ``read_only`` changes
+        nothing on the device, and several processes may do so at once: writes raise :class:`ReadOnly`.
         """
         where = None if path is None else os.fspath(path)
         native = _native.Db.open(
@@ -164,14 +172,17 @@ class Db:
             scheme=scheme,
             victim=victim,
             unit=unit,
+            gp=gp,
+            serializable=serializable,
+            read_only=read_only,
             create=create,
         )
         return cls(native)
 
-    def table(self, name: str) -> _native.Tree:
+    def table(self, name: str) -> Tree:
         """The table of this name, made if it is absent. Neither another database takes it, nor this one once
         it was opened again."""
-        return self._native.table(name)
+        return Tree(self, self._native.table(name))
 
     def tables(self) -> list[str]:
         """The names of all tables."""
@@ -190,23 +201,48 @@ class Db:
     def transaction(self) -> Iterator[Update]:
         """A transaction that is committed at the end, durable, and writes nothing if an exception
         leaves it. :class:`Conflict` if another one that wrote the same key was quicker."""
+        with self._transaction(wait=True) as update:
+            yield update
+
+    @contextmanager
+    def _transaction(self, *, wait: bool) -> Iterator[Update]:
         native = self._native.begin(False)
         try:
             yield Update(native)
-            native.commit()
+            native.commit(wait)
         finally:
             native.rollback()
 
-    def update(self, body: Callable[[Update], T]) -> T:
+    def update(self, body: Callable[[Update], T], *, durable: bool = True) -> T:
         """Runs a function in a transaction, again if it conflicts with another, and returns what it
-        returned once its writes survive any crash. :class:`Conflict` after 1,000 tries."""
+        returned once its writes survive any crash. :class:`Conflict` after 1,000 tries. If it need not be
+        ``durable`` when this returns, it is so some milliseconds later, and after :meth:`sync`."""
         retries = Retries()
         while True:
             try:
-                with self.transaction() as tx:
+                with self._transaction(wait=durable) as tx:
                     return body(tx)
             except Conflict:
                 retries.pause()
+
+    def sync(self) -> None:
+        """Waits until everything that is committed survives any crash."""
+        self._native.sync()
+
+    def delete_range(self, table: Mapping, low: bytes | None = None, high: bytes | None = None) -> int:
+        """Deletes the records with keys from ``low`` to below ``high`` in small transactions, so that there may be any
+        number, and returns how many. :meth:`Update.delete_range` is one transaction."""
+        return self._native.delete_range(table._native, low, high)
+
+    def back_up(self, target: Path) -> int:
+        """Copies the database to a directory while it is in use, and returns the bytes that were copied: a later
+        backup to the same place copies only what is new."""
+        return self._native.back_up(os.fspath(target))
+
+    @staticmethod
+    def restore(backup: Path, path: Path) -> None:
+        """Makes a database at ``path`` of a backup."""
+        _native.Db.restore(os.fspath(backup), os.fspath(path))
 
     def close(self) -> None:
         """Writes everything that changed, so that the next opening has nothing to recover."""
@@ -220,43 +256,77 @@ class Db:
 
 
 class Snapshot:
-    """A state of a database."""
+    """A state of a database. ``look[table]`` is the table in that state, as a mapping."""
 
     def __init__(self, native: _native.Transaction) -> None:
         self._native = native
 
-    def get(self, table: _native.Tree, key: bytes) -> bytes | None:
+    def __getitem__(self, table: Mapping) -> View:
+        return View(self, table)
+
+    def get(self, table: Mapping, key: bytes) -> bytes | None:
         """The value of a key; none if it is absent."""
-        return self._native.get(table, key)
+        return self._native.get(table._native, key)
+
+    def get_many(self, table: Mapping, keys: Iterable[bytes]) -> list[bytes | None]:
+        """The values of keys; none for those that are absent."""
+        return self._native.get_many(table._native, list(keys))
+
+    def contains(self, table: Mapping, key: bytes) -> bool:
+        """True if the key has a value."""
+        return self._native.contains(table._native, key)
+
+    def first(self, table: Mapping) -> tuple[bytes, bytes] | None:
+        """The first key and its value; none if there is no record."""
+        return next(iter(self._scan(table, None, None, behind=False, backward=False, most=1)), None)
+
+    def last(self, table: Mapping) -> tuple[bytes, bytes] | None:
+        """The last key and its value; none if there is no record."""
+        return next(iter(self._scan(table, None, None, behind=False, backward=True, most=1)), None)
+
+    def len(self, table: Mapping) -> int:
+        """The number of records, which are counted."""
+        return self._native.len(table._native)
+
+    def is_empty(self, table: Mapping) -> bool:
+        """True if the table has no record."""
+        return self._native.is_empty(table._native)
+
+    def _scan(
+        self,
+        table: Mapping,
+        low: bytes | None,
+        high: bytes | None,
+        *,
+        behind: bool,
+        backward: bool,
+        most: int = _FETCHED,
+    ) -> list[tuple[bytes, bytes]]:
+        return self._native.scan(
+            table._native, low, high, behind=behind, backward=backward, most=most
+        )
 
     def range(
         self,
-        table: _native.Tree,
+        table: Mapping,
         low: bytes | None = None,
         high: bytes | None = None,
         *,
         backward: bool = False,
     ) -> Iterator[tuple[bytes, bytes]]:
         """The records with keys from ``low`` to below ``high``, by key."""
-        first = high if backward else low
-
-        def beyond(key: bytes) -> bool:
-            return (low is not None and key < low) if backward else (high is not None and key >= high)
-
-        seen = high if backward else None
+        behind = False
         while True:
-            records = self._native.scan(table, first, backward=backward, most=_FETCHED)
-            for key, value in records:
-                if key == seen:
-                    continue
-                if beyond(key):
-                    return
-                yield key, value
+            records = self._scan(table, low, high, behind=behind, backward=backward)
+            yield from records
             if len(records) < _FETCHED:
                 return
-            first = seen = records[-1][0]
+            if backward:
+                high = records[-1][0]
+            else:
+                low, behind = records[-1][0], True
 
-    def prefix(self, table: _native.Tree, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+    def prefix(self, table: Mapping, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         """The records whose keys begin with a prefix, by key."""
         for key, value in self.range(table, prefix):
             if not key.startswith(prefix):
@@ -267,10 +337,43 @@ class Snapshot:
 class Update(Snapshot):
     """A transaction that writes: it reads as a snapshot does, and its own writes besides."""
 
-    def put(self, table: _native.Tree, key: bytes, value: bytes) -> None:
+    def put(self, table: Mapping, key: bytes, value: bytes) -> None:
         """Sets the value of a key."""
-        self._native.put(table, key, value)
+        self._native.put(table._native, key, value)
 
-    def delete(self, table: _native.Tree, key: bytes) -> None:
+    def patch(self, table: Mapping, key: bytes, at: int, value: bytes) -> None:
+        """Overwrites bytes of the value of a key from ``at``, as far as it goes; nothing if there is none."""
+        self._native.patch(table._native, key, at, value)
+
+    def compare_and_set(
+        self, table: Mapping, key: bytes, expected: bytes | None, value: bytes | None
+    ) -> bool:
+        """Sets the value of a key, or deletes it, if it has the expected one, or none; false if not."""
+        return self._native.compare_and_set(table._native, key, expected, value)
+
+    def delete(self, table: Mapping, key: bytes) -> None:
         """Removes a key and its value, if they are there."""
-        self._native.delete(table, key)
+        self._native.delete(table._native, key)
+
+    def delete_range(self, table: Mapping, low: bytes | None = None, high: bytes | None = None) -> int:
+        """Deletes the records with keys from ``low`` to below ``high``, and returns how many."""
+        return self._native.delete_range(table._native, low, high)
+
+    def pop_first(self, table: Mapping) -> tuple[bytes, bytes] | None:
+        """Removes the first record, and returns its key and its value."""
+        return self._native.pop(table._native, False)
+
+    def pop_last(self, table: Mapping) -> tuple[bytes, bytes] | None:
+        """Removes the last record, and returns its key and its value."""
+        return self._native.pop(table._native, True)
+
+    @contextmanager
+    def savepoint(self) -> Iterator[Update]:
+        """Undoes what was written within it if an exception leaves it; what was written before stays."""
+        self._native.begin_savepoint()
+        try:
+            yield self
+        except BaseException:
+            self._native.end_savepoint(True)
+            raise
+        self._native.end_savepoint(False)

@@ -1,37 +1,17 @@
 //! The database.
 
+use std::ops::Bound::{self as Edge, Excluded, Included, Unbounded};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use frostline::engine::{self, Direction};
-use frostline::{Db as Inner, Error as DbError, Options, Retries as InnerRetries};
-use pyo3::create_exception;
+use frostline::engine::{self, Savepoint};
+use frostline::{Db as Inner, KeyValue, Options, Retries as InnerRetries, Snapshot, Update};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use self_cell::self_cell;
 
-use crate::error::{Error, Failure, Result};
+use crate::error::{Failure, ReadOnly, Result};
 use crate::number::Bytes;
 use crate::process::OfProcess;
-
-create_exception!(
-    frostline,
-    Conflict,
-    Error,
-    "Another transaction, committed meanwhile, wrote the same key: try again."
-);
-
-impl From<DbError> for Failure {
-    fn from(error: DbError) -> Self {
-        match error {
-            DbError::Conflict => Failure::from(Conflict::new_err(error.to_string())),
-            error => Failure::new(error.to_string()),
-        }
-    }
-}
-
-fn failed(error: engine::DbError) -> Failure {
-    DbError::from(error).into()
-}
 
 /// The tries of one transaction, and the pauses between them.
 #[pyclass(module = "frostline")]
@@ -75,7 +55,7 @@ impl Db {
     /// Opens the database in a directory, and makes it if it is absent; without a directory, one in
     /// memory.
     #[staticmethod]
-    #[pyo3(signature = (path=None, *, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, create))]
+    #[pyo3(signature = (path=None, *, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, gp=None, serializable, read_only, create))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn open(
         py: Python<'_>,
@@ -86,12 +66,19 @@ impl Db {
         scheme: Option<String>,
         victim: Option<String>,
         unit: Option<u32>,
+        gp: Option<f64>,
+        serializable: bool,
+        read_only: bool,
         create: bool,
     ) -> Result<Db> {
         let memory = usize::try_from(memory.get()?).unwrap_or(usize::MAX);
         let mut options = Options::new().memory(memory).bound(bound.get()?).create(create);
         if let Some(bytes) = log_bytes {
             options = options.log_bytes(bytes.get()?);
+        }
+        options = options.serializable(serializable).read_only(read_only);
+        if let Some(gp) = gp {
+            options = options.gp(gp);
         }
         if let Some(scheme) = scheme {
             options = options.scheme(scheme);
@@ -125,12 +112,42 @@ impl Db {
         let inner = self.inner()?;
         py.detach(|| {
             let cell = Cell::try_new(inner, |db| match read_only {
-                true => db.engine().begin_read().map(Some),
-                false => db.engine().begin().map(Some),
-            });
-            let cell = Mutex::new(Some(cell.map_err(failed)?));
-            Ok(Transaction { cell: OfProcess::new(DATABASE, cell) })
+                true => db.read().map(|snapshot| Some(Held::Read(snapshot))),
+                false => db.begin().map(|update| Some(Held::Write(update))),
+            })?;
+            let open = Open { cell: Some(cell), savepoints: Vec::new() };
+            Ok(Transaction { cell: OfProcess::new(DATABASE, Mutex::new(open)) })
         })
+    }
+
+    /// Removes the records from a key on to below another in small transactions, and returns how many.
+    fn delete_range(
+        &self,
+        py: Python<'_>,
+        table: &Tree,
+        low: Option<&[u8]>,
+        high: Option<&[u8]>,
+    ) -> Result<u64> {
+        let (inner, keys) = (self.inner()?, keys(low, high));
+        Ok(py.detach(|| inner.delete_range(table.0, keys))?)
+    }
+
+    /// Waits until all that is committed survives any crash.
+    fn sync(&self, py: Python<'_>) -> Result<()> {
+        let inner = self.inner()?;
+        Ok(py.detach(|| inner.sync())?)
+    }
+
+    /// Copies the database to a backup while it is in use; the bytes that were copied.
+    fn back_up(&self, py: Python<'_>, target: String) -> Result<u64> {
+        let inner = self.inner()?;
+        Ok(py.detach(|| inner.back_up(target))?.copied_bytes)
+    }
+
+    /// Makes a database of a backup.
+    #[staticmethod]
+    fn restore(py: Python<'_>, backup: String, path: String) -> Result<()> {
+        Ok(py.detach(|| Inner::restore(backup, path))?)
     }
 
     /// Writes everything that changed and ends the database; does nothing if it is closed.
@@ -149,40 +166,97 @@ impl Db {
     }
 }
 
-type Held<'d> = Option<engine::Transaction<'d>>;
+/// A transaction that reads, or one that writes as well.
+enum Held<'d> {
+    Read(Snapshot<'d>),
+    Write(Update<'d>),
+}
+
+impl<'d> Held<'d> {
+    fn look(&self) -> &Snapshot<'d> {
+        match self {
+            Held::Read(snapshot) => snapshot,
+            Held::Write(update) => update,
+        }
+    }
+
+    fn update(&mut self) -> std::result::Result<&mut Update<'d>, Failed> {
+        match self {
+            Held::Read(_) => Err(Failed::ReadOnly),
+            Held::Write(update) => Ok(update),
+        }
+    }
+}
+
+/// Why a call failed, until Python's lock is held again.
+enum Failed {
+    ReadOnly,
+    Database(frostline::Error),
+}
+
+impl From<frostline::Error> for Failed {
+    fn from(error: frostline::Error) -> Self {
+        Failed::Database(error)
+    }
+}
+
+impl From<engine::DbError> for Failed {
+    fn from(error: engine::DbError) -> Self {
+        Failed::Database(error.into())
+    }
+}
+
+impl From<Failed> for Failure {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::ReadOnly => ReadOnly::new_err("a snapshot can't be written").into(),
+            Failed::Database(error) => error.into(),
+        }
+    }
+}
+
+type Ended<'d> = Option<Held<'d>>;
 
 self_cell! {
     struct Cell {
         owner: Arc<Inner>,
         #[not_covariant]
-        dependent: Held,
+        dependent: Ended,
     }
 }
 
 /// A transaction, which keeps its database open.
 #[pyclass(frozen, module = "frostline")]
 pub struct Transaction {
-    cell: OfProcess<Mutex<Option<Cell>>>,
+    cell: OfProcess<Mutex<Open>>,
 }
 
-/// A record.
-type Record = (Vec<u8>, Vec<u8>);
+#[derive(Default)]
+struct Open {
+    cell: Option<Cell>,
+    /// Savepoints that have not ended, the last one last.
+    savepoints: Vec<Savepoint>,
+}
+
+type Pair<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+fn pair(py: Python<'_>, (key, value): KeyValue) -> Pair<'_> {
+    (PyBytes::new(py, &key), PyBytes::new(py, &value))
+}
 
 impl Transaction {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        body: impl for<'d> FnOnce(
-            &mut engine::Transaction<'d>,
-        ) -> std::result::Result<T, engine::DbError>
+        body: impl for<'d> FnOnce(&mut Held<'d>, &mut Vec<Savepoint>) -> std::result::Result<T, Failed>
         + Send,
     ) -> Result<T> {
         py.detach(|| {
-            let mut cell = self.cell.get()?.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut open = self.cell.get()?.lock().unwrap_or_else(PoisonError::into_inner);
+            let Open { cell, savepoints } = &mut *open;
             let ended = || Failure::new("the transaction has ended");
-            let cell = cell.as_mut().ok_or_else(ended)?;
-            cell.with_dependent_mut(|_, held| {
-                body(held.as_mut().ok_or_else(ended)?).map_err(failed)
+            cell.as_mut().ok_or_else(ended)?.with_dependent_mut(|_, held| {
+                Ok(body(held.as_mut().ok_or_else(ended)?, savepoints)?)
             })
         })
     }
@@ -197,64 +271,169 @@ impl Transaction {
         table: &Tree,
         key: &[u8],
     ) -> Result<Option<Bound<'py, PyBytes>>> {
-        let value = self.with(py, |tx| tx.get(table.0, key))?;
+        let value = self.with(py, |tx, _| Ok(tx.look().get(table.0, key)?))?;
         Ok(value.map(|value| PyBytes::new(py, &value)))
+    }
+
+    /// The values of keys, none for those that are absent.
+    fn get_many<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Tree,
+        keys: Vec<Vec<u8>>,
+    ) -> Result<Vec<Option<Bound<'py, PyBytes>>>> {
+        let values = self.with(py, |tx, _| Ok(tx.look().get_many(table.0, &keys)?))?;
+        Ok(values.into_iter().map(|value| Some(PyBytes::new(py, &value?))).collect())
+    }
+
+    /// True if a key has a value.
+    fn contains(&self, py: Python<'_>, table: &Tree, key: &[u8]) -> Result<bool> {
+        self.with(py, |tx, _| Ok(tx.look().contains_key(table.0, key)?))
+    }
+
+    /// The number of records.
+    fn len(&self, py: Python<'_>, table: &Tree) -> Result<u64> {
+        self.with(py, |tx, _| Ok(tx.look().len(table.0)?))
+    }
+
+    /// True if there is no record.
+    fn is_empty(&self, py: Python<'_>, table: &Tree) -> Result<bool> {
+        self.with(py, |tx, _| Ok(tx.look().is_empty(table.0)?))
     }
 
     /// Sets the value of a key.
     fn put(&self, py: Python<'_>, table: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
-        self.with(py, |tx| tx.put(table.0, key, value))
+        self.with(py, |tx, _| Ok(tx.update()?.put(table.0, key, value)?))
+    }
+
+    /// Overwrites bytes of a value.
+    fn patch(
+        &self,
+        py: Python<'_>,
+        table: &Tree,
+        key: &[u8],
+        at: usize,
+        bytes: &[u8],
+    ) -> Result<()> {
+        self.with(py, |tx, _| Ok(tx.update()?.patch(table.0, key, at, bytes)?))
+    }
+
+    /// Sets or deletes a value, if it is as expected; false if it is not.
+    fn compare_and_set(
+        &self,
+        py: Python<'_>,
+        table: &Tree,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        value: Option<&[u8]>,
+    ) -> Result<bool> {
+        self.with(py, |tx, _| Ok(tx.update()?.compare_and_set(table.0, key, expected, value)?))
     }
 
     /// Removes a key, if it is there.
     fn delete(&self, py: Python<'_>, table: &Tree, key: &[u8]) -> Result<()> {
-        self.with(py, |tx| tx.delete(table.0, key))
+        self.with(py, |tx, _| Ok(tx.update()?.delete(table.0, key)?))
     }
 
-    /// Up to `most` records in order from a key on, itself included; from an end if none is given.
-    #[pyo3(signature = (table, key, *, backward, most))]
+    /// Removes the records from a key on to below another, and returns how many.
+    fn delete_range(
+        &self,
+        py: Python<'_>,
+        table: &Tree,
+        low: Option<&[u8]>,
+        high: Option<&[u8]>,
+    ) -> Result<u64> {
+        let keys = keys(low, high);
+        self.with(py, |tx, _| Ok(tx.update()?.delete_range(table.0, keys)?))
+    }
+
+    /// Removes the first record, or the last, and returns it.
+    fn pop<'py>(&self, py: Python<'py>, table: &Tree, last: bool) -> Result<Option<Pair<'py>>> {
+        let record = self.with(py, |tx, _| {
+            let update = tx.update()?;
+            Ok(if last { update.pop_last(table.0)? } else { update.pop_first(table.0)? })
+        })?;
+        Ok(record.map(|record| pair(py, record)))
+    }
+
+    /// Up to `most` records with keys from `low` on, or behind it, to below `high`, in order or backward.
+    #[pyo3(signature = (table, low, high, *, behind, backward, most))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn scan<'py>(
         &self,
         py: Python<'py>,
         table: &Tree,
-        key: Option<&[u8]>,
+        low: Option<&[u8]>,
+        high: Option<&[u8]>,
+        behind: bool,
         backward: bool,
         most: usize,
-    ) -> Result<Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
-        let direction = if backward { Direction::Backward } else { Direction::Forward };
-        let records: Vec<Record> = self.with(py, |tx| {
-            let mut scan = match key {
-                Some(key) => tx.scan(table.0, key, direction),
-                None => tx.scan_all(table.0, direction),
+    ) -> Result<Vec<Pair<'py>>> {
+        let (mut first, end) = keys(low, high);
+        if behind && let Included(key) = first {
+            first = Excluded(key);
+        }
+        let records: Vec<KeyValue> = self.with(py, |tx, _| {
+            let range = tx.look().range(table.0, (first, end));
+            let records: frostline::Result<_> = match backward {
+                true => range.rev().take(most).collect(),
+                false => range.take(most).collect(),
             };
-            let mut records = Vec::new();
-            while records.len() < most
-                && let Some((key, value)) = scan.next()?
-            {
-                records.push((key.to_vec(), value.to_vec()));
-            }
-            Ok(records)
+            Ok(records?)
         })?;
-        let bytes = |(key, value): Record| (PyBytes::new(py, &key), PyBytes::new(py, &value));
-        Ok(records.into_iter().map(bytes).collect())
+        Ok(records.into_iter().map(|record| pair(py, record)).collect())
     }
 
-    /// Commits: all writes survive any crash when this returns.
-    fn commit(&self, py: Python<'_>) -> Result<()> {
+    /// Begins a savepoint.
+    fn begin_savepoint(&self, py: Python<'_>) -> Result<()> {
+        self.with(py, |tx, savepoints| {
+            savepoints.push(tx.update()?.engine().savepoint()?);
+            Ok(())
+        })
+    }
+
+    /// Ends the last savepoint; undoes what was written since, if it says so.
+    fn end_savepoint(&self, py: Python<'_>, undo: bool) -> Result<()> {
+        self.with(py, |tx, savepoints| {
+            let (engine, Some(last)) = (tx.update()?.engine(), savepoints.pop()) else {
+                return Ok(());
+            };
+            match undo {
+                true => engine.undo(last)?,
+                false => engine.forget(last)?,
+            }
+            Ok(())
+        })
+    }
+
+    /// Commits: all writes survive any crash when this returns, if it is to wait for that.
+    fn commit(&self, py: Python<'_>, wait: bool) -> Result<()> {
         py.detach(|| {
-            let cell = self.cell.get()?.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let mut cell = cell.ok_or_else(|| Failure::new("the transaction has ended"))?;
-            let commit =
-                |held: &mut Held<'_>| held.take().map_or(Ok(()), engine::Transaction::commit);
-            cell.with_dependent_mut(|_, held| commit(held)).map_err(failed)
+            let open = std::mem::take(
+                &mut *self.cell.get()?.lock().unwrap_or_else(PoisonError::into_inner),
+            );
+            let mut cell = open.cell.ok_or_else(|| Failure::new("the transaction has ended"))?;
+            let commit = |held: &mut Ended<'_>| match held.take() {
+                Some(Held::Write(update)) if wait => update.commit(),
+                Some(Held::Write(update)) => update.commit_soon().map(drop),
+                Some(Held::Read(_)) | None => Ok(()),
+            };
+            Ok(cell.with_dependent_mut(|_, held| commit(held))?)
         })
     }
 
     /// Ends the transaction without its writes; does nothing if it has ended.
     fn rollback(&self, py: Python<'_>) -> Result<()> {
         py.detach(|| {
-            drop(self.cell.get()?.lock().unwrap_or_else(PoisonError::into_inner).take());
+            drop(std::mem::take(
+                &mut *self.cell.get()?.lock().unwrap_or_else(PoisonError::into_inner),
+            ));
             Ok(())
         })
     }
+}
+
+/// Keys from `low` on to below `high`.
+fn keys<'k>(low: Option<&'k [u8]>, high: Option<&'k [u8]>) -> (Edge<&'k [u8]>, Edge<&'k [u8]>) {
+    (low.map_or(Unbounded, Included), high.map_or(Unbounded, Excluded))
 }

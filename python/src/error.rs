@@ -10,6 +10,44 @@ use pyo3::exceptions::PyException;
 
 create_exception!(frostline, Error, PyException, "Frostline can't do what it was asked.");
 
+/// An exception for each kind of error of the crate.
+macro_rules! kinds {
+    ($($name:ident $doc:literal)*) => {$(create_exception!(frostline, $name, Error, $doc);)*};
+}
+
+kinds! {
+    Conflict "Another transaction, committed meanwhile, wrote the same key: try again."
+    TooOld "So much was overwritten since the transaction began that what it sees is no longer kept: begin it again."
+    ReadOnly "A snapshot, or a database that is open for reading only, was to be written."
+    Refused "The call can never succeed: a key, a value or a transaction is too large, or options contradict each other."
+    Full "All pages are in use: delete records, or move them to a database with a larger bound."
+    InUse "Another process, or this one, has the database or store open: close it there."
+    NotUsable "There is no database or store, or one of a newer version."
+    Damaged "Bytes on the device differ from what was written."
+    DeviceFailed "The device or the system failed. What was committed or synced before is safe."
+    BackupFailed "A backup could not be made or restored. The one before is as it was."
+}
+
+impl From<frostline::Error> for Failure {
+    fn from(error: frostline::Error) -> Self {
+        use frostline::Error as E;
+        let text = error.to_string();
+        Failure(match error {
+            E::Conflict => Conflict::new_err(text),
+            E::TooOld(_) => TooOld::new_err(text),
+            E::ReadOnly => ReadOnly::new_err(text),
+            E::Refused(_) => Refused::new_err(text),
+            E::Full(_) => Full::new_err(text),
+            E::InUse(_) => InUse::new_err(text),
+            E::NotUsable(_) => NotUsable::new_err(text),
+            E::Damaged(_) => Damaged::new_err(text),
+            E::Device(_) => DeviceFailed::new_err(text),
+            E::Backup(_) => BackupFailed::new_err(text),
+            _ => Error::new_err(text),
+        })
+    }
+}
+
 /// The result of a function of the module.
 pub type Result<T> = std::result::Result<T, Failure>;
 

@@ -22,9 +22,12 @@ mod _native {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
-    use crate::db::{Conflict, Db, Retries, Transaction, Tree};
+    use crate::db::{Db, Retries, Transaction, Tree};
     #[pymodule_export]
-    use crate::error::Error;
+    use crate::error::{
+        BackupFailed, Conflict, Damaged, DeviceFailed, Error, Full, InUse, NotUsable, ReadOnly,
+        Refused, TooOld,
+    };
     #[pymodule_export]
     use crate::generate::{generate, save};
     #[pymodule_export]

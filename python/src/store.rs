@@ -2,6 +2,7 @@
 
 use std::sync::{PoisonError, RwLock};
 
+use frostline::engine::DbError;
 use frostline::store::{Format, Open, PageWrite, Store as Inner, StoreError};
 use frostline::zone::{self, DeviceError, OpenOptions, Shape};
 use frostline_sim::RunReport;
@@ -19,13 +20,13 @@ const PAGE: usize = 4096;
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Failure::new(error.to_string())
+        frostline::Error::from(DbError::from(error)).into()
     }
 }
 
 impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Self {
-        Failure::new(error.to_string())
+        frostline::Error::from(error).into()
     }
 }
 
