@@ -16,7 +16,7 @@ impl ShareError {
         let share = self.value / 100.0;
         let is_percent = self.value >= 1.0 && self.bounds.contains(&share);
         is_percent.then(|| {
-            let digits = if (share * 100.0).fract() == 0.0 { 2 } else { 4 };
+            let digits = if self.value.fract() == 0.0 { 2 } else { 4 };
             format!("{share:.digits$}")
         })
     }
@@ -38,7 +38,8 @@ mod tests {
     fn percent_are_told_from_a_share_and_other_values_are_only_refused() {
         let meant = |value: f64| share(value, 0.0001..=0.9).map_err(|error| error.meant());
         assert_eq!(meant(0.15), Ok(0.15));
-        let percent = [(10.0, "0.10"), (15.0, "0.15"), (7.5, "0.0750"), (1.0, "0.01")];
+        let percent =
+            [(10.0, "0.10"), (15.0, "0.15"), (7.0, "0.07"), (7.5, "0.0750"), (1.0, "0.01")];
         for (value, share) in percent {
             assert_eq!(meant(value), Err(Some(share.to_string())));
         }
