@@ -215,7 +215,7 @@ mod tests {
         Store::format(faulty.clone(), &Format::default()).unwrap();
         let store = Store::open(faulty.clone(), Open::default()).unwrap();
         let disk = Disk::new(&store);
-        let mut write = || act(&disk, op::WRITE | op::FUA, 0, BYTES as u32, &mut [7; BYTES]);
+        let write = || act(&disk, op::WRITE | op::FUA, 0, BYTES as u32, &mut [7; BYTES]);
         faulty.fail(Operation::Append, 0..u64::MAX, Fault::Full);
         assert_eq!(write(), Err(ENOSPC));
         assert_eq!(write(), Err(ENOSPC), "until the store is opened again");
