@@ -329,7 +329,7 @@ fn a_store_of_a_newer_format_is_refused() {
     for command in ["info", "zones", "check", "scrub"] {
         let said = scratch.fails(2, &format!("store {command} file:d"));
         assert!(
-            said.contains("a store of format 99: this program knows formats up to 2"),
+            said.contains("a store of format 99: this program knows formats up to 1"),
             "{said}"
         );
     }
