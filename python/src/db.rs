@@ -129,7 +129,7 @@ impl Db {
         high: Option<&[u8]>,
     ) -> Result<u64> {
         let (inner, keys) = (self.inner()?, keys(low, high));
-        Ok(py.detach(|| inner.delete_range(table.0, keys))?)
+        Ok(py.detach(|| inner.delete_range::<&[u8]>(table.0, keys))?)
     }
 
     /// Waits until all that is committed survives any crash.
@@ -344,7 +344,7 @@ impl Transaction {
         high: Option<&[u8]>,
     ) -> Result<u64> {
         let keys = keys(low, high);
-        self.with(py, |tx, _| Ok(tx.update()?.delete_range(table.0, keys)?))
+        self.with(py, |tx, _| Ok(tx.update()?.delete_range::<&[u8]>(table.0, keys)?))
     }
 
     /// Removes the first record, or the last, and returns it.
@@ -374,7 +374,7 @@ impl Transaction {
             first = Excluded(key);
         }
         let records: Vec<KeyValue> = self.with(py, |tx, _| {
-            let range = tx.look().range(table.0, (first, end));
+            let range = tx.look().range::<&[u8]>(table.0, (first, end));
             let records: frostline::Result<_> = match backward {
                 true => range.rev().take(most).collect(),
                 false => range.take(most).collect(),

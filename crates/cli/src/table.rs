@@ -2,7 +2,7 @@
 
 use std::io::stdout;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use terminal_size::{Width, terminal_size_of};
 
 /// The width of a table of texts that does not go to a terminal.
@@ -35,6 +35,10 @@ fn laid_out(headings: &[&str], left: usize, rows: Vec<Vec<String>>, width: Optio
         column.set_padding((0, 2));
         if i >= left {
             column.set_cell_alignment(CellAlignment::Right);
+        }
+        if i == 0 {
+            // Names are looked for, so they stay in one piece.
+            column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
     if let Some(width) = width {

@@ -33,7 +33,7 @@ fn the_counter_counts_all() {
 
 #[test]
 fn the_old_readings_go_and_the_others_stay() {
-    let lines = lines_of("readings", "r");
+    let lines = lines_of("time_series", "r");
     assert!(lines[0].contains("(\"attic\", 3599)"), "{lines:?}");
     assert_eq!(lines[2..], ["1800 old readings are gone", "5400 readings are left"]);
 }

@@ -8,11 +8,16 @@ use serde_json::Value;
 
 /// A filled and overwritten store on the device `file:d`, which has 24 zones.
 fn used() -> Scratch {
+    used_in_units(64)
+}
+
+/// The same, in units of so many bytes.
+fn used_in_units(unit: u32) -> Scratch {
     let scratch = Scratch::new();
-    scratch.quiet(
+    scratch.quiet(&format!(
         "bench store --device file:d --size 6MiB --zone 256KiB --scheme sepbit --workload uniform \
-         --writes 2000 --cleaning inline -q",
-    );
+         --writes 2000 --cleaning inline --unit {unit} -q",
+    ));
     scratch
 }
 
@@ -284,12 +289,14 @@ fn zones_are_drawn_with_state_class_and_valid_share() {
     assert!(drawn.contains('█') && drawn.contains('░') && drawn.contains('·'), "{drawn}");
     let zones = scratch.json("store zones file:d --json");
     let valid: u64 = zones.as_array().unwrap().iter().filter_map(|z| z["valid"].as_u64()).sum();
-    assert_eq!(scratch.json("store info file:d --json")["valid_pages"], valid);
+    let pages = scratch.json("store info file:d --json")["valid_pages"].as_u64().unwrap();
+    assert!(valid > 0 && valid <= pages, "records of {pages} pages fill {valid}");
 }
 
 #[test]
 fn a_damaged_page_is_found_by_scrub_with_its_lba() {
-    let scratch = used();
+    // So each page of a zone is a page of the user.
+    let scratch = used_in_units(4096);
     let zone = full_zone(&scratch);
     flip(&scratch, zone, 4096 + 77);
     let ran = scratch.run("store scrub file:d");

@@ -340,7 +340,9 @@ impl FirstHeader {
         let any = |all: &Vec<_>| bytemuck::cast_slice::<_, u8>(all).iter().any(|&byte| byte != 0);
         let images = records.iter().filter(|record| !sizes.is_delta(record.lba)).count();
         let rows = records.len() * ROW + images * size_of::<Hotness>();
-        let hotness = match rows > BODY - BESIDE_ROWS {
+        // Records begin behind the units of the header.
+        let header = head.header as usize * sizes.slot_bytes() as usize;
+        let hotness = match rows > header.saturating_sub(PAGE - BODY + BESIDE_ROWS) {
             true => Some(false),
             false => hotness.filter(any).map(|_| true),
         };

@@ -1,6 +1,6 @@
 //! A time series: readings of sensors by time, the newest of one sensor, and the end of what is old.
 //!
-//! `cargo run -p frostline --example readings [DIRECTORY]`
+//! `cargo run -p frostline --example time_series [DIRECTORY]`
 
 use frostline::engine::key;
 use frostline::{Options, Result, Typed};
@@ -11,7 +11,7 @@ type Readings = Typed<(String, u64), f64>;
 fn main() -> Result<()> {
     let directory = std::env::args().nth(1);
     let db =
-        Options::new().bound(1 << 30).open(directory.as_deref().unwrap_or("readings.frost"))?;
+        Options::new().bound(1 << 30).open(directory.as_deref().unwrap_or("time-series.frost"))?;
     let readings: Readings = db.typed("readings")?;
     let mut last = None;
     for minute in 0..60u64 {
