@@ -2,6 +2,9 @@
 
 #![no_main]
 
+#[path = "../../crates/store/tests/forged/mod.rs"]
+mod forged;
+
 use std::sync::{Arc, OnceLock};
 
 use arbitrary::Arbitrary;
@@ -22,7 +25,7 @@ struct Change {
     at: u16,
     bytes: [u8; 8],
     len: u8,
-    /// True if the page's checksum is made right again.
+    /// True if all checksums are made right again: the page's, and those of leaves and tables.
     resealed: bool,
 }
 
@@ -76,6 +79,16 @@ fn image() -> &'static Image {
     })
 }
 
+fn zones_of(image: &Image) -> Vec<Vec<u8>> {
+    image.iter().map(|(bytes, _)| bytes.clone()).collect()
+}
+
+/// The image, whose sums can be made right.
+fn sound() -> &'static forged::Forged {
+    static FORGED: OnceLock<forged::Forged> = OnceLock::new();
+    FORGED.get_or_init(|| forged::Forged::of(zones_of(image())))
+}
+
 /// The image on a device of its own, changed.
 fn device(damage: &Damage) -> Arc<dyn Device> {
     let mut image = image().clone();
@@ -91,10 +104,16 @@ fn device(damage: &Damage) -> Arc<dyn Device> {
         let at = usize::from(change.at) % PAGE;
         let len = usize::from(change.len % 9).min(PAGE - at);
         page[at..at + len].copy_from_slice(&change.bytes[..len]);
-        if change.resealed {
+        if change.resealed && page.starts_with(b"FRST") {
             let sum = crc32c::crc32c(&page[8..]);
             page[4..8].copy_from_slice(&sum.to_le_bytes());
         }
+    }
+    if damage.changes.iter().any(|change| change.resealed) {
+        let mut forged = sound().clone();
+        forged.zones = zones_of(&image);
+        forged.seal_metadata();
+        image.iter_mut().zip(forged.zones).for_each(|((bytes, _), sealed)| *bytes = sealed);
     }
     if let Some((zone, pages)) = damage.cut {
         let zones = image.len();

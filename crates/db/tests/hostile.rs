@@ -342,7 +342,7 @@ fn outcome(crashed: &Crashed, device: &Arc<dyn Device>, ends_log: bool) -> Outco
 #[test]
 fn rows_of_a_database_that_crashed_and_is_damaged_are_right_or_named_as_lost() {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let all = number("FROSTLINE_DAMAGES").unwrap_or(100);
+    let all = number("FROSTLINE_DAMAGES").unwrap_or(300);
     let mut outcomes = BTreeMap::new();
     for seed in 0..all.div_ceil(25) {
         let crashed = cut_short(seed);

@@ -5,6 +5,8 @@
 //! its zone, looks as if the power had been cut before they were durable. What they held is then as it was
 //! before. docs/recovery.md says what that can be.
 
+mod forged;
+
 use std::sync::Arc;
 
 use frostline_store::{
@@ -13,6 +15,8 @@ use frostline_store::{
 use frostline_zone::{AlignedBuf, Device, Fault, Faulty, Shape, ZoneState, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
+
+use forged::{Forged, word};
 
 const PAGE: usize = 4096;
 const PAGES: u32 = 600;
@@ -677,91 +681,6 @@ fn what_a_crash_tore_does_not_count_in_a_rebuild_either() {
     assert_eq!(version(&store), content(5, 1));
 }
 
-/// A store's device as bytes, to be changed so that every sum is right again.
-struct Forged {
-    zones: Vec<Vec<u8>>,
-    /// The metadata zones, in the order of the ring.
-    ring: Vec<usize>,
-}
-
-/// Where a table has the places of leaves.
-const ROOT: usize = 136;
-
-fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
-}
-
-fn set_word(bytes: &mut [u8], at: usize, word: u32) {
-    bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
-}
-
-impl Forged {
-    fn of(device: &dyn Device) -> Forged {
-        let zones: Vec<_> =
-            (0..device.geometry().zones).map(|zone| zone_bytes(device, zone)).collect();
-        let first = zones.iter().find(|bytes| bytes.len() > PAGE).unwrap();
-        let ring = (0..word(first, 40) as usize).map(|i| word(first, 392 + 4 * i) as usize);
-        Forged { ring: ring.collect(), zones }
-    }
-
-    /// The records of the metadata log with a payload of this kind: zone, page, pages of payload.
-    fn records(&self, kind: u32) -> Vec<(usize, usize, usize)> {
-        let mut found = Vec::new();
-        for &zone in &self.ring {
-            for (at, page) in self.zones[zone].chunks_exact(PAGE).enumerate() {
-                let payload = word(page, 44) as usize;
-                let is_it = page.starts_with(b"FRST") && word(page, 8) == kind;
-                if is_it && at + payload < self.zones[zone].len() / PAGE {
-                    found.push((zone, at, payload));
-                }
-            }
-        }
-        found
-    }
-
-    fn payload(&mut self, (zone, at, pages): (usize, usize, usize)) -> &mut [u8] {
-        &mut self.zones[zone][(at + 1) * PAGE..(at + 1 + pages) * PAGE]
-    }
-
-    /// Makes the sum of a page that describes others right.
-    fn seal(&mut self, zone: usize, at: usize) {
-        let page = &mut self.zones[zone][at * PAGE..(at + 1) * PAGE];
-        let sum = crc32c::crc32c(&page[8..]);
-        set_word(page, 4, sum);
-    }
-
-    /// Makes the sums of leaves right, and of everything that names them.
-    fn seal_metadata(&mut self) {
-        let (zone, at, payload) = self.records(3)[0];
-        let leaf_pages = payload / word(&self.zones[zone][at * PAGE..], 40) as usize;
-        for record in self.records(4) {
-            let leaves = word(self.payload(record), 80) as usize;
-            let room = (self.payload(record).len() - ROOT) / 16;
-            for leaf in 0..leaves.min(room) {
-                let at = ROOT + 16 * leaf;
-                let page = word(self.payload(record), at) as usize;
-                let (place, first) = (page / ZONE_PAGES as usize, page % ZONE_PAGES as usize);
-                let zone = self.ring.get(place).map(|&zone| &self.zones[zone]);
-                let bytes = zone.and_then(|z| z.get(first * PAGE..(first + leaf_pages) * PAGE));
-                if let Some(sum) = bytes.filter(|_| page > 0).map(crc32c::crc32c) {
-                    set_word(self.payload(record), at + 4, sum);
-                }
-            }
-        }
-        for record in self.records(3).into_iter().chain(self.records(4)) {
-            let sum = crc32c::crc32c(self.payload(record));
-            set_word(&mut self.zones[record.0][record.1 * PAGE..], 52, sum);
-            self.seal(record.0, record.1);
-        }
-    }
-
-    fn device(&self) -> Arc<dyn Device> {
-        let device = in_memory(&shape()).unwrap();
-        (0..).zip(&self.zones).for_each(|(zone, bytes)| device.append(zone, 0, bytes).unwrap());
-        device
-    }
-}
-
 /// Numbers at which sums overflow, tables end and loops are long.
 fn odd_number(rng: &mut SmallRng, before: u64) -> u64 {
     let odd = [0, 1, u64::MAX, u64::MAX - 1, 1 << 63, (1 << 63) - 512, 1 << 32, 1 << 31, 1 << 59];
@@ -801,14 +720,18 @@ fn use_up(device: Arc<dyn Device>) {
 fn numbers_that_contradict_each_other_under_right_sums_never_panic_or_hang() {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let all = number("FROSTLINE_DAMAGES").unwrap_or(240);
-    let forged = [false, true]
-        .map(|closed| [4096, 64].map(|unit| Forged::of(&*sample(closed, unit).device)));
+    let forged = [false, true].map(|closed| {
+        [4096, 64].map(|unit| {
+            let device = sample(closed, unit).device;
+            let zones = 0..device.geometry().zones;
+            Forged::of(zones.map(|zone| zone_bytes(&*device, zone)).collect())
+        })
+    });
     let mut failed = Vec::new();
     for seed in 0..all {
         let rng = &mut SmallRng::seed_from_u64(seed);
         let (closed, unit) = (rng.random_range(0..2), rng.random_range(0..2));
-        let Forged { zones, ring } = &forged[closed][unit];
-        let mut forged = Forged { zones: zones.clone(), ring: ring.clone() };
+        let mut forged = forged[closed][unit].clone();
         for _ in 0..rng.random_range(1..4) {
             let kind = [1, 2, 3, 3, 4, 4, 5][rng.random_range(0..7)];
             match kind {
@@ -852,7 +775,11 @@ fn numbers_that_contradict_each_other_under_right_sums_never_panic_or_hang() {
         forged.seal_metadata();
         let (done, ends) = std::sync::mpsc::channel();
         let trial = std::thread::spawn(move || {
-            use_up(forged.device());
+            let device = in_memory(&shape()).unwrap();
+            for (zone, bytes) in (0..).zip(&forged.zones) {
+                device.append(zone, 0, bytes).unwrap();
+            }
+            use_up(device);
             let _ = done.send(());
         });
         // A panic drops the sender.

@@ -103,3 +103,37 @@ fn an_empty_store_tells_no_pages_and_takes_no_map_into_memory_for_that() {
     store.mapped(0..u32::MAX, &mut |lba| panic!("LBA {lba}")).unwrap();
     assert_eq!(store.stats().unwrap().map_leaves, before);
 }
+
+/// A map of a tebibyte, of which a few leaves were ever written: these are read, one by one, and let go of.
+#[test]
+fn walks_over_a_large_store_that_holds_little_read_only_the_leaves_that_were_written() {
+    let shape = Shape { bytes: 1 << 40, zone_bytes: Some(256 << 20), ..Shape::default() };
+    for unit in [4096, 512] {
+        let device = in_memory(&shape).unwrap();
+        let format = Format { scheme: "nosep".to_string(), unit, ..Format::default() };
+        Store::format(device.clone(), &format).unwrap();
+        let open = || {
+            let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
+            Store::open(device.clone(), open).unwrap()
+        };
+        let mut store = open();
+        let report = store.check().unwrap();
+        assert_eq!((report.findings, report.leaves, report.pages), (vec![], 0, 0));
+        let lbas: Vec<u32> = (0..5).map(|i| i * 30_000_000).collect();
+        assert!(u64::from(lbas[4]) < store.pages());
+        lbas.iter().for_each(|&lba| store.write(lba, &[1; 4096]).unwrap());
+        store.close().unwrap();
+
+        let mut store = open();
+        let resident = |store: &Store| store.stats().unwrap().map_leaves;
+        assert!(resident(&store) <= 1);
+        let mut found = Vec::new();
+        store.mapped(0..u32::MAX, &mut |lba| found.push(lba)).unwrap();
+        assert_eq!(found, lbas);
+        assert_eq!(store.scrub(None, &mut |_| {}).unwrap().pages, 5);
+        let report = store.check().unwrap();
+        assert_eq!((report.findings, report.leaves, report.pages), (vec![], 5, 5));
+        assert!(resident(&store) <= 1, "{} leaves stay in memory", resident(&store));
+        store.close().unwrap();
+    }
+}

@@ -33,7 +33,9 @@ impl Recovery<'_> {
     pub(super) fn add_opened(&mut self) {
         let data = &self.inner.layout.data;
         let opened: Vec<Note> = self.notes.iter().filter(|n| n.tag == OPENED).copied().collect();
-        for note in opened.iter().filter(|n| data.contains(&n.device_zone)) {
+        let is_possible =
+            |n: &&Note| data.contains(&n.device_zone) && (n.target as usize) <= data.len();
+        for note in opened.iter().filter(is_possible) {
             let Note { device_zone, target, opening, class, time, .. } = *note;
             self.epochs.push(ZoneEpoch::opened(device_zone, target, opening, class, time as u32));
         }
