@@ -407,8 +407,11 @@ mod tests {
         assert_eq!(table_after(10_000), 0);
     }
 
+    /// A write: tree, key, kind, value.
+    type Written = (u32, Vec<u8>, WriteKind, Vec<u8>);
+
     /// Everything that a set can be asked for.
-    fn content(set: &WriteSet) -> (usize, Vec<(u32, Vec<u8>, WriteKind, Vec<u8>)>) {
+    fn content(set: &WriteSet) -> (usize, Vec<Written>) {
         let each = set.iter().map(|write| {
             let (key, change) = (set.key(write), set.change(write));
             assert_eq!(find(set, write.tree, key), Some(change));

@@ -341,7 +341,7 @@ impl FirstHeader {
         let images = records.iter().filter(|record| !sizes.is_delta(record.lba)).count();
         let rows = records.len() * ROW + images * size_of::<Hotness>();
         // Records begin behind the units of the header.
-        let header = head.header as usize * sizes.slot_bytes() as usize;
+        let header = head.header as usize * sizes.unit() as usize;
         let hotness = match rows > header.saturating_sub(PAGE - BODY + BESIDE_ROWS) {
             true => Some(false),
             false => hotness.filter(any).map(|_| true),
