@@ -177,6 +177,7 @@ fn a_database_whose_store_was_rebuilt_is_opened_though_the_log_tells_of_notes_th
     let store = Span::new(without_metadata.clone(), 0, first, None, None).unwrap();
     Store::rebuild(Arc::new(store), &Format::default(), false).unwrap();
     let db = Db::open(&without_metadata, &options()).unwrap();
+    let table = db.table("keys").unwrap();
     for key in 0..KEYS {
         let value = db.begin_read().unwrap().get(table, &key.to_be_bytes()).unwrap();
         let version = if key == 0 { 4 } else { 3 };
