@@ -111,7 +111,7 @@ class Mapping(MutableMapping[bytes, bytes]):
             raise KeyError("the table is empty")
         return record
 
-    def setdefault(self, key: bytes, default: bytes = b"") -> bytes:  # type: ignore[override]
+    def setdefault(self, key: bytes, default: bytes = b"") -> bytes:
         """The value of a key, which is set to the default if it has none."""
 
         def look_or_put(tx: Update) -> bytes:

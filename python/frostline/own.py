@@ -11,6 +11,7 @@ import ast
 import ctypes
 import inspect
 import textwrap
+import tokenize
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
@@ -237,8 +238,11 @@ def _check_fields(where: str, method: Any, types: list[type[ctypes.Structure]]) 
     try:
         code = method.__code__
         [made] = ast.parse(textwrap.dedent(inspect.getsource(method))).body
-    except (AttributeError, OSError, SyntaxError, TypeError, ValueError):
+    except (AttributeError, OSError, SyntaxError, TypeError, ValueError, tokenize.TokenError):
         # Without its text, as of a method that a program has made.
+        return
+    if not isinstance(made, ast.FunctionDef) or made.name != code.co_name:
+        # Its file has another text.
         return
     arguments = dict(zip(code.co_varnames[: code.co_argcount], types, strict=False))
     for node in ast.walk(made):

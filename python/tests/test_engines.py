@@ -190,7 +190,7 @@ def test_what_was_opened_before_a_fork_says_so_at_every_call():
                 lambda: tx.put(items, b"a", b"2"),
                 lambda: tx.delete(items, b"a"),
                 lambda: list(tx.range(items)),
-                lambda: tx._native.commit(),
+                lambda: tx._native.commit(wait=True),
                 lambda: tx._native.rollback(),
                 lambda: db.table("items"),
                 lambda: db.tables(),
