@@ -27,7 +27,7 @@ impl Leaves {
     }
 
     /// Entries that each page has.
-    fn kinds(self) -> u32 {
+    pub fn kinds(self) -> u32 {
         if self.first_delta > 0 { 3 } else { 1 }
     }
 

@@ -348,15 +348,22 @@ impl MapCache {
         Some(&frame.bytes)
     }
 
-    /// The records whose places the bytes of a leaf have: the LBA, the slot, the units and the sum of each.
+    /// The records whose places the bytes of a leaf have: the LBA, the slot, the units and the sum of each. The LBA of
+    /// a page that the store does not have is the largest number.
     pub fn entries<'a>(
         &'a self,
         leaf: u32,
         bytes: &'a [u8],
     ) -> impl Iterator<Item = (u32, u32, u32, u32)> + 'a {
+        let (first, pages) = (self.leaves.pages_of(leaf).start, self.leaves.pages());
+        let end = self.space / self.leaves.kinds();
+        let lba = move |i| match first + i as u32 % pages < end {
+            true => self.leaves.lba(leaf, i),
+            false => u32::MAX,
+        };
         let entry = move |i| {
             let (slot, units) = (word(bytes, i), units(bytes, i));
-            (self.leaves.lba(leaf, i), slot, units, word(bytes, LEAF + i))
+            (lba(i), slot, units, word(bytes, LEAF + i))
         };
         (0..self.leaves.entries()).map(entry).filter(|&(_, slot, ..)| slot != 0)
     }

@@ -312,7 +312,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
             map.set(self.page, base_entry);
             map.set(delta, delta_entry);
             map.set(tail, tail_entry);
-            (0..ended).for_each(|_| state.delta_ended());
+            (0..ended).try_for_each(|_| state.delta_ended())?;
             state.deltas.merged += 1;
             self.relocated(copy, placed)?;
         }
@@ -340,7 +340,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
             let (Some(at), Some(lba)) = (self.at_of(kind), lba) else { return Ok(()) };
             let is_lost = self.place_of(kind).is_some_and(|(at, _)| at.slot.zone == 0);
             if self.clear(at, lba)? && !is_lost {
-                self.state.delta_ended();
+                self.state.delta_ended()?;
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Leaves of the map come into memory as their pages are used, and leave it when the map takes more
 //! than it may.
 
-use frostline_log::{Extent, Slot};
+use frostline_log::{Extent, Map, Slot};
 use frostline_placement::Scheme;
 use frostline_zone::{AlignedBuf, DeviceError};
 
@@ -90,12 +90,13 @@ impl Inner {
     ) -> Result<AlignedBuf, StoreError> {
         let (zones, zone_units) = (state.zones.len(), self.layout.zone_units());
         let most = self.layout.sizes.page_units();
-        let is_possible = |(_, slot, units, _)| {
+        let is_possible = |(lba, slot, units, _)| {
             let Slot { zone, offset } = state.volume.slot(slot);
-            zone == 0
-                || (zone as usize) < zones
-                    && (1..=most).contains(&units)
-                    && offset.saturating_add(units) <= zone_units
+            lba < state.volume.map().space()
+                && (zone == 0
+                    || (zone as usize) < zones
+                        && (1..=most).contains(&units)
+                        && offset.saturating_add(units) <= zone_units)
         };
         let is_sound = state.volume.map().entries(leaf, &bytes).all(is_possible);
         match is_sound {

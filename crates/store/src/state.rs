@@ -9,7 +9,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use frostline_log::{Placed, ZoneImage};
+use frostline_log::{LogError, Placed, ZoneImage};
 use frostline_placement::{Hotness, Scheme};
 
 use crate::StoreError;
@@ -168,9 +168,11 @@ impl State {
     }
 
     /// A page has a delta or a tail no more.
-    pub fn delta_ended(&mut self) {
-        debug_assert!(self.valid_deltas > 0);
-        self.valid_deltas -= 1;
+    pub fn delta_ended(&mut self) -> Result<(), StoreError> {
+        let left = self.valid_deltas.checked_sub(1);
+        let why = || "the map has more deltas than are counted".to_string();
+        self.valid_deltas = left.ok_or_else(|| LogError::Image { why: why() })?;
+        Ok(())
     }
 
     /// User writes so far.

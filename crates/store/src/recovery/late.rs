@@ -189,7 +189,7 @@ impl Recovery<'_> {
                 let head = read.ok().and_then(|()| found()).map(|(head, _)| head);
                 match head.filter(later) {
                     Some(head) if wanted(&head) => return Ok(Some((zone, page))),
-                    Some(head) => page += 1 + head.pages,
+                    Some(head) => page = page.saturating_add(head.pages).saturating_add(1),
                     None => break,
                 }
             }

@@ -268,11 +268,12 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
     let numbers = [time, valid, next_seq, next_opening, next_serial, head.notes_from];
     let UnitCounts { user, relocated, headers, padding, deltas } = head.units;
     let sound = marks.len() == table.marks.len() * size_of::<Mark>()
-        && numbers
+        && numbers.iter().all(|&number| number < MOST)
+        && head
+            .written
             .iter()
-            .chain(&head.written)
             .chain(&[user, relocated, headers, padding, deltas])
-            .all(|&number| number < MOST / PAGE as u64)
+            .all(|&units| units < MOST / PAGE as u64)
         && table.zones.iter().all(|zone| zone.opening < MOST)
         && head.leaves == layout.leaves()
         && table.root.iter().all(|at| (at.page as usize) < meta_pages)

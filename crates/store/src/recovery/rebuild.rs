@@ -72,7 +72,12 @@ struct FirstHeader {
     time: u64,
     /// All chunks up to this number were durable.
     durable: u64,
+    /// All notes before this number (modulo 2^32) were durable.
+    noted: u32,
 }
+
+/// Notes of which nothing may be left, at most.
+const MOST_FORGOTTEN: u64 = 1 << 30;
 
 /// The metadata that is left.
 #[derive(Default)]
@@ -90,6 +95,8 @@ struct OldLog {
     last_zone: Option<u32>,
     /// The largest number of a record.
     last_seq: u64,
+    /// The largest number of a note.
+    last_note: u64,
     /// Places in the ring whose zones are empty, and those of the others.
     empty: VecDeque<usize>,
     others: Vec<usize>,
@@ -127,6 +134,11 @@ pub fn rebuild(
     recovery.epochs = epochs(&layout, &contents, store, &mut recovery.missing, &mut salvage);
     recovery.salvage = Some(salvage);
     let openings = recovery.epochs.iter().map(|epoch| epoch.opening);
+    // Notes may have been made of which nothing is left. An engine may know of them, so that these numbers
+    // are not given away again.
+    let noted = chunks_of(&contents, store).map(|(_, first)| u64::from(first.noted)).max();
+    let noted = noted.unwrap_or(0).max(old.last_note);
+    recovery.head.next_serial = noted + MOST_FORGOTTEN;
     recovery.head.next_opening = openings.max().unwrap_or_default().saturating_add(1);
     let zones = recovery.epochs.len() as u64;
     recovery.find_out()?;
@@ -344,7 +356,8 @@ impl FirstHeader {
             false => hotness.filter(any).map(|_| true),
         };
         let time = records.iter().map(|record| record.time).max().unwrap_or_default();
-        FirstHeader { store, opening: head.opening, sizes, hotness, time, durable: head.durable }
+        let ChunkHead { opening, durable, noted, .. } = *head;
+        FirstHeader { store, opening, sizes, hotness, time, durable, noted }
     }
 }
 
@@ -405,6 +418,7 @@ impl OldLog {
             // The note of an opening is written before the zone's first chunk.
             let durable = durable_chunks(record).unwrap_or(0);
             for note in record.notes() {
+                self.last_note = self.last_note.max(note.serial);
                 match note.tag {
                     TRIMMED => self.trims.push(note),
                     OPENED => {
