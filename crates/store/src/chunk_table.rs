@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use frostline_log::{Extent, Placed, Slot};
+use frostline_log::{Extent, LogError, Placed, Slot};
 use frostline_placement::Hotness;
 use frostline_zone::AlignedBuf;
 
@@ -102,15 +102,20 @@ impl ChunkTable {
         placed: Placed,
         start: u32,
         (record, hotness, bytes): (Record, Hotness, &[u8]),
-    ) {
+    ) -> Result<(), LogError> {
         let Placed { class, slot, .. } = placed;
         let chunk = match self.open[class].take() {
             Some(chunk) => chunk,
             None => self.begin(slot, start),
         };
         let chunk = self.open[class].insert(chunk);
-        debug_assert_eq!((chunk.zone, chunk.next()), (slot.zone, slot.offset));
+        // It does not, if the checkpoint from which the zone goes on contradicts itself.
+        if (chunk.zone, chunk.next()) != (slot.zone, slot.offset) {
+            let why = format!("zone {} goes on elsewhere than its chunk", slot.zone);
+            return Err(LogError::Image { why });
+        }
         chunk.push(record, hotness, bytes);
+        Ok(())
     }
 
     fn begin(&mut self, slot: Slot, start: u32) -> Chunk {

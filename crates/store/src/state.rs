@@ -295,7 +295,7 @@ impl State {
             self.notes.zone_opened(self.time, slot.zone, class, place);
         }
         let start = self.zones.get(slot.zone).pages;
-        self.chunks.push(placed, start, record);
+        self.chunks.push(placed, start, record)?;
         if ends_chunk {
             self.seal(class);
         }
