@@ -199,13 +199,14 @@ impl Place for Bucket {
         let paths: Vec<_> = objects.iter().map(|object| Ok(self.path(object))).collect();
         let removed = self.client.store.delete_stream(stream::iter(paths).boxed());
         let removed = self.client.wait(async move { Ok(removed.collect::<Vec<_>>().await) })?;
-        removed.into_iter().fold(Ok(()), |result, removed| match removed {
-            Ok(path) => {
-                gone(&self.object(&path));
-                result
+        let mut result = Ok(());
+        for removed in removed {
+            match removed {
+                Ok(path) => gone(&self.object(&path)),
+                Err(error) => result = result.and(Err(plain(error))),
             }
-            Err(error) => result.and_then(|()| Err(plain(error))),
-        })
+        }
+        result
     }
 
     fn settle(&self) -> io::Result<()> {
