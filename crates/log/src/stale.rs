@@ -9,6 +9,10 @@
 //! While a volume is small, most of its garbage may lie in open zones however soon they fill. All
 //! victims are then nearly full of valid pages, and to copy these frees next to nothing. So the
 //! open zone with the most garbage is sealed in that case.
+//!
+//! Records may leave the end of a zone too short for a page. If a volume of few zones is down to its last free one,
+//! all others may be open with such ends: none takes a page, and none can be a victim. So they are sealed,
+//! whatever the scheme.
 
 use frostline_placement::Scheme;
 
@@ -22,18 +26,21 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Seals stale zones [early](Self::end_early), if cleaning is due. To be called before each
     /// choice of victims. Returns the numbers of the zones.
     pub fn end_stale(&mut self) -> Vec<u32> {
-        if !self.scheme.seals_stale() || !self.cleaning_due() {
+        let seals_stale = self.scheme.seals_stale();
+        let is_last = self.options.capacity.zones().is_some() && self.free.len() < 2;
+        if !(seals_stale || is_last) || !self.cleaning_due() {
             return Vec::new();
         }
         let mut stale = Vec::new();
         for class in 0..self.open.len() {
             let cursor = self.open[class];
-            if !cursor.is_closed() && self.is_stale(&cursor) {
+            let is_short = is_last && self.room(class) < self.options.page_units;
+            if !cursor.is_closed() && (is_short || seals_stale && self.is_stale(&cursor)) {
                 self.end_early(class);
                 stale.push(self.zone_of(&cursor));
             }
         }
-        if let Some(class) = self.most_garbage() {
+        if seals_stale && let Some(class) = self.most_garbage() {
             stale.push(self.zone_of(&self.open[class]));
             self.end_early(class);
         }

@@ -234,15 +234,19 @@ impl Model {
         }
     }
 
-    /// Seals open zones that hardly fill, and the one with the most garbage if most of all garbage
-    /// lies in open zones, if the scheme wants that.
+    /// Seals open zones that have no room for a page, if at most one zone is free. If the scheme wants that, also
+    /// those that hardly fill, and the one with the most garbage if most of all garbage lies in open zones.
     fn seal_stale(&mut self) {
-        if !self.scheme.seals_stale() {
-            return;
-        }
+        let is_last = self.free.len() < 2 && self.options.capacity.zones().is_some();
+        let seals_stale = self.scheme.seals_stale();
         for class in 0..self.open.len() {
-            let Some(zone) = self.open[class].filter(|&zone| self.is_stale(zone)) else { continue };
+            let is_short = is_last && self.room(class) < self.options.page_units as usize;
+            let ends = |&zone: &u32| is_short || seals_stale && self.is_stale(zone);
+            let Some(zone) = self.open[class].filter(ends) else { continue };
             self.end(class, zone);
+        }
+        if !seals_stale {
+            return;
         }
         let open = self.open.iter().enumerate();
         let open = open.filter_map(|(class, zone)| zone.map(|zone| (class, zone)));
