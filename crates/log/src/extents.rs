@@ -10,9 +10,9 @@ use frostline_placement::{Request, Scheme};
 use crate::deltas::{MergeUnits, takes_delta};
 use crate::memory::Array;
 use crate::places::{Extent, Units};
-use crate::run::Writes;
 use crate::steps::Write;
 use crate::volume::Volume;
+use crate::writes::Writes;
 use crate::{LogError, MAX_LBA, WORD_LAST};
 
 impl<S: Scheme> Volume<S> {

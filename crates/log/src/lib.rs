@@ -63,6 +63,7 @@ mod stale;
 mod steps;
 mod survey;
 mod volume;
+mod writes;
 mod zones;
 
 pub use capacity::Capacity;
@@ -74,7 +75,7 @@ pub use image::ZoneImage;
 pub use map::{LOST, Map, MapEntry};
 pub use memory::Array;
 pub use places::{Extent, Slot, Units};
-pub use run::{Lengths, Merge, Writes};
 pub use steps::Placed;
 pub use volume::{MAX_LBA, Options, Volume, WORD_LAST};
+pub use writes::{Lengths, Merge, Writes};
 pub use zones::ZoneTable;

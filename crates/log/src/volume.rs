@@ -11,8 +11,8 @@ use crate::counts::Counts;
 use crate::map::{Map, MapEntry};
 use crate::memory::Array;
 use crate::places::Extent;
-use crate::run::Writes;
 use crate::survey::Survey;
+use crate::writes::Writes;
 use crate::zones::ZoneTable;
 
 /// The largest LBA: the top bit of a page's word has another meaning ([`WORD_LAST`]).

@@ -5,29 +5,14 @@ use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 use crate::fast22::Fast22;
 use crate::methods::methods;
 use crate::page::PageState;
-use crate::registry::SCHEMES;
 use crate::victims::VictimPolicy;
 use crate::zones::{ShortLiving, ZoneView};
 
 /// Words of 64 bits that an inner scheme may keep of each page.
 pub const INNER_WORDS: usize = 3;
 
-/// Words of 64 bits that the page state of every scheme of the registry fits into.
+/// Words of 64 bits that the page state of every scheme of the registry fits into, as the registry checks.
 pub const MOST_WORDS: usize = 5;
-
-const _: () = assert!(widest() <= size_of::<AnyState<MOST_WORDS>>());
-
-/// Bytes that the schemes of the registry keep of a page at most.
-const fn widest() -> usize {
-    let (mut most, mut i) = (0, 0);
-    while i < SCHEMES.len() {
-        if SCHEMES[i].page_bytes > most {
-            most = SCHEMES[i].page_bytes;
-        }
-        i += 1;
-    }
-    most
-}
 
 /// The page state of a scheme whose type is not known: the bytes of the scheme's own state, then
 /// zeroes. The scheme clamps its stamps, see [`Scheme::clamp`](crate::Scheme::clamp).

@@ -4,6 +4,7 @@
 use crate::build::Setup;
 pub use crate::entry::Entry;
 use crate::entry::entry;
+use crate::erased::{AnyState, MOST_WORDS};
 use crate::outside::Outside;
 use crate::params::{BuildError, Params};
 use crate::scheme::Scheme;
@@ -65,6 +66,20 @@ registry! {
     survival::Survival,
     frozen::Frozen,
     frozen_perfect::FrozenPerfect,
+}
+
+const _: () = assert!(widest() <= size_of::<AnyState<MOST_WORDS>>());
+
+/// Bytes that the schemes of the registry keep of a page at most.
+const fn widest() -> usize {
+    let (mut most, mut i) = (0, 0);
+    while i < SCHEMES.len() {
+        if SCHEMES[i].page_bytes > most {
+            most = SCHEMES[i].page_bytes;
+        }
+        i += 1;
+    }
+    most
 }
 
 /// A scheme with parameters, and maybe its victim policy, fixed under a name of its own.
