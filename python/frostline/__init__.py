@@ -27,12 +27,12 @@ from frostline._native import (
     Trace,
     __version__,
 )
-from frostline.engines import Db, Snapshot, Store, Update
-from frostline.mapping import Tree, View
+from frostline.engines import Db, Store, Tree
 from frostline.own import Scheme, jit, scheme
 from frostline.simulation import generate, open, save, schemes, simulate, trace_info, victims
 from frostline.sweeping import Cell, sweep
 from frostline.table import Results, Table
+from frostline.transactions import Snapshot, Update, View
 
 __all__ = [
     "BackupFailed",

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
 
 from frostline import _native
 from frostline._native import Conflict, Retries
-from frostline.mapping import Mapping, Tree, View
 from frostline.simulation import Path
+from frostline.transactions import Mapping, Snapshot, Update
 
 T = TypeVar("T")
-
-#: Records that are fetched at once.
-_FETCHED = 256
 
 
 class Store:
@@ -115,6 +112,34 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Tree(Mapping):
+    """A table of a database, ordered by key. As a mapping each access is a transaction of its own, and each write
+    is durable when it returns; what belongs together belongs into :meth:`Db.update`.
+
+    A range or an iteration reads the snapshot that it began with, which is open until it ends.
+
+    >>> import frostline as fl
+    >>> with fl.Db.open() as db:
+    ...     items = db.table("items")
+    ...     items[b"a"], items[b"b"] = b"hello", b"world"
+    ...     (items[b"a"], b"c" in items, len(items), list(items[b"b":]))
+    (b'hello', False, 2, [(b'b', b'world')])
+    """
+
+    def __init__(self, db: Db, native: _native.Tree) -> None:
+        self._db = db
+        self._native = native
+
+    def _read(self) -> AbstractContextManager[Snapshot]:
+        return self._db.read()
+
+    def _write(self, body: Callable[[Update], T]) -> T:
+        return self._db.update(body)
+
+    def _delete_range(self, low: bytes | None, high: bytes | None) -> int:
+        return self._db.delete_range(self, low, high)
 
 
 class Db:
@@ -253,127 +278,3 @@ class Db:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class Snapshot:
-    """A state of a database. ``look[table]`` is the table in that state, as a mapping."""
-
-    def __init__(self, native: _native.Transaction) -> None:
-        self._native = native
-
-    def __getitem__(self, table: Mapping) -> View:
-        return View(self, table)
-
-    def get(self, table: Mapping, key: bytes) -> bytes | None:
-        """The value of a key; none if it is absent."""
-        return self._native.get(table._native, key)
-
-    def get_many(self, table: Mapping, keys: Iterable[bytes]) -> list[bytes | None]:
-        """The values of keys; none for those that are absent."""
-        return self._native.get_many(table._native, list(keys))
-
-    def contains(self, table: Mapping, key: bytes) -> bool:
-        """True if the key has a value."""
-        return self._native.contains(table._native, key)
-
-    def first(self, table: Mapping) -> tuple[bytes, bytes] | None:
-        """The first key and its value; none if there is no record."""
-        return next(iter(self._scan(table, None, None, behind=False, backward=False, most=1)), None)
-
-    def last(self, table: Mapping) -> tuple[bytes, bytes] | None:
-        """The last key and its value; none if there is no record."""
-        return next(iter(self._scan(table, None, None, behind=False, backward=True, most=1)), None)
-
-    def len(self, table: Mapping) -> int:
-        """The number of records, which are counted."""
-        return self._native.len(table._native)
-
-    def is_empty(self, table: Mapping) -> bool:
-        """True if the table has no record."""
-        return self._native.is_empty(table._native)
-
-    def _scan(
-        self,
-        table: Mapping,
-        low: bytes | None,
-        high: bytes | None,
-        *,
-        behind: bool,
-        backward: bool,
-        most: int = _FETCHED,
-    ) -> list[tuple[bytes, bytes]]:
-        return self._native.scan(
-            table._native, low, high, behind=behind, backward=backward, most=most
-        )
-
-    def range(
-        self,
-        table: Mapping,
-        low: bytes | None = None,
-        high: bytes | None = None,
-        *,
-        backward: bool = False,
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """The records with keys from ``low`` to below ``high``, by key."""
-        behind = False
-        while True:
-            records = self._scan(table, low, high, behind=behind, backward=backward)
-            yield from records
-            if len(records) < _FETCHED:
-                return
-            if backward:
-                high = records[-1][0]
-            else:
-                low, behind = records[-1][0], True
-
-    def prefix(self, table: Mapping, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """The records whose keys begin with a prefix, by key."""
-        for key, value in self.range(table, prefix):
-            if not key.startswith(prefix):
-                return
-            yield key, value
-
-
-class Update(Snapshot):
-    """A transaction that writes: it reads as a snapshot does, and its own writes besides."""
-
-    def put(self, table: Mapping, key: bytes, value: bytes) -> None:
-        """Sets the value of a key."""
-        self._native.put(table._native, key, value)
-
-    def patch(self, table: Mapping, key: bytes, at: int, value: bytes) -> None:
-        """Overwrites bytes of the value of a key from ``at``, as far as it goes; nothing if there is none."""
-        self._native.patch(table._native, key, at, value)
-
-    def compare_and_set(
-        self, table: Mapping, key: bytes, expected: bytes | None, value: bytes | None
-    ) -> bool:
-        """Sets the value of a key, or deletes it, if it has the expected one, or none; false if not."""
-        return self._native.compare_and_set(table._native, key, expected, value)
-
-    def delete(self, table: Mapping, key: bytes) -> None:
-        """Removes a key and its value, if they are there."""
-        self._native.delete(table._native, key)
-
-    def delete_range(self, table: Mapping, low: bytes | None = None, high: bytes | None = None) -> int:
-        """Deletes the records with keys from ``low`` to below ``high``, and returns how many."""
-        return self._native.delete_range(table._native, low, high)
-
-    def pop_first(self, table: Mapping) -> tuple[bytes, bytes] | None:
-        """Removes the first record, and returns its key and its value."""
-        return self._native.pop(table._native, False)
-
-    def pop_last(self, table: Mapping) -> tuple[bytes, bytes] | None:
-        """Removes the last record, and returns its key and its value."""
-        return self._native.pop(table._native, True)
-
-    @contextmanager
-    def savepoint(self) -> Iterator[Update]:
-        """Undoes what was written within it if an exception leaves it; what was written before stays."""
-        self._native.begin_savepoint()
-        try:
-            yield self
-        except BaseException:
-            self._native.end_savepoint(True)
-            raise
-        self._native.end_savepoint(False)
