@@ -40,7 +40,7 @@ pub struct Db {
     inner: OfProcess<RwLock<Option<Arc<Inner>>>>,
 }
 
-/// What it is called where it is of another process.
+/// The name of a database in the error of another process.
 const DATABASE: &str = "the database";
 
 impl Db {

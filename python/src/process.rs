@@ -1,4 +1,4 @@
-//! What belongs to one process.
+//! Values that belong to one process.
 
 use std::mem::ManuallyDrop;
 use std::process;

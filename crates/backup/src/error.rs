@@ -30,7 +30,7 @@ pub enum BackupError {
     /// is made, and nothing is changed.
     #[error("{object}: not of a backup")]
     Foreign {
-        /// What it holds.
+        /// The object that it holds.
         object: String,
     },
     /// The backup is damaged.

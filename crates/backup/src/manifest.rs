@@ -101,7 +101,7 @@ impl ZoneCopy {
         self.opening.len() == OPENING_DIGITS && self.opening.bytes().all(is_digit)
     }
 
-    /// What stands before the bytes of the zone in a part's object.
+    /// The line before the bytes of the zone in a part's object.
     pub fn first_bytes(&self, part: &ZonePart) -> String {
         format!("frostline backup {}\n", self.name(part))
     }

@@ -82,8 +82,8 @@ impl Target {
         Ok(known)
     }
 
-    /// What is there. The last backup names its parts; that all else was written by backups which
-    /// were cut short, its first bytes prove.
+    /// The objects at the place. The last backup names its parts. Parts that it does not name begin with a line
+    /// that proves that backups wrote them, and were cut short.
     fn survey(&self) -> Result<Known, BackupError> {
         let list = self.list()?;
         let (mut found, mut foreign) = (HashSet::new(), None);

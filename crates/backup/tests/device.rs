@@ -361,7 +361,7 @@ fn parts_that_cannot_be_removed_are_counted_and_keep_no_other_from_being_removed
     let target = at(&directory);
     source.back_up(&target).unwrap();
     [0, 1, 4].iter().for_each(|&zone| source.reset(zone).unwrap());
-    // What lies in a part's place since then is not removed as a file is.
+    // A directory in a part's place is not removed as a file is.
     let part = directory.path().join("parts").join(&parts(directory.path())[0]);
     std::fs::remove_file(&part).unwrap();
     std::fs::create_dir(&part).unwrap();

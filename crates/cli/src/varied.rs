@@ -13,7 +13,7 @@ pub struct Varied {
 }
 
 impl Varied {
-    /// What these settings, one or more, differ in.
+    /// The options in which these settings, one or more, differ.
     pub fn of(settings: &[Settings]) -> Varied {
         let (mut zones, mut shares) = (Vec::new(), Vec::new());
         for one in settings {

@@ -147,7 +147,7 @@ fn run(shape: Shape, seed: u64) {
     for round in 0..12 {
         let commits = rng.random_range(10..80);
         if rng.random_bool(0.4) {
-            // What it sees stays until it ends.
+            // Records that it sees stay until it ends.
             let look = db.begin_read().unwrap();
             let before = used.expected.clone();
             (0..commits).for_each(|_| used.commit(&db, &mut rng));

@@ -1,4 +1,4 @@
-//! What a program should not do: each misuse is refused with an error that says so, changes nothing, and leaves
+//! Misuses of the interface: each is refused with an error that says so, changes nothing, and leaves
 //! a log that can be replayed.
 //!
 //! `FROSTLINE_MISUSES=n` tries as many histories.

@@ -366,7 +366,7 @@ fn a_database_that_is_open_for_reading_only_refuses_writes_and_stays_as_it_is() 
         if !is_closed {
             let db = Db::open(&path).unwrap();
             let items = db.table("items").unwrap();
-            // What was not closed is recovered, in memory.
+            // A database that was not closed is recovered, in memory.
             db.update(|tx| tx.put(items, "a", "dropped")).unwrap();
         }
         let before = files(&path);

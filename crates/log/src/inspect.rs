@@ -143,7 +143,7 @@ impl<S: Scheme> Volume<S> {
     }
 }
 
-/// What a volume wrote down of its zones, without the type of its scheme, so that checks are compiled once.
+/// The zones and counts of a volume, without the type of its scheme, so that checks are compiled once.
 struct Books<'a> {
     zones: &'a ZoneTable,
     words: &'a [u32],

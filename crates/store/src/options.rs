@@ -98,8 +98,8 @@ pub struct Open {
     pub accept_loss: bool,
     /// The schemes that names stand for: the store's must be one of them.
     pub schemes: Registry,
-    /// What was durable of the store, as its owner knows from elsewhere ([`Store::durable`](crate::Store::durable));
-    /// nothing if it doesn't. A store that has less has lost synced pages.
+    /// The chunks and notes that were durable, as the store's owner knows from elsewhere
+    /// ([`Store::durable`](crate::Store::durable)). A store that has less has lost synced pages.
     pub durable: Durable,
 }
 

@@ -96,7 +96,7 @@ impl<'w> Walk<'w> {
                 break;
             }
         }
-        self.trees.note_passed(Node::of(copy), page);
+        self.trees.visits.note_passed(Node::of(copy), page, || self.trees.oldest_seen());
         match Node::of(copy).is_sound() {
             true => Ok(()),
             false => Err(DbError::Page { page, what: "is no node" }),

@@ -46,7 +46,7 @@ impl Trees {
                     held.changed_by(position);
                     // A deleted record still has a ghost; a visit is worth while when that is removed.
                     if change.kind != WriteKind::Delete {
-                        self.note_sunk(&held, room);
+                        self.visits.note_sunk(&held, room);
                     }
                 }
                 false => held.leave_unchanged(),
@@ -83,15 +83,8 @@ impl Trees {
             return false;
         }
         held.edit().remove(index);
-        self.note_sunk(held, room);
+        self.visits.note_sunk(held, room);
         true
-    }
-
-    /// Notes a leaf to be visited if it has sunk since it had so much room.
-    pub(super) fn note_sunk(&self, held: &ExclusiveGuard<'_>, room: usize) {
-        if held.node().has_sunk(room) {
-            self.visits.note(held.page());
-        }
     }
 }
 

@@ -284,7 +284,8 @@ impl Trees {
             copy.become_copy_of(seen.node().page());
             if seen.is_unchanged() {
                 seen.accessed(1);
-                self.note_passed(Node::of(copy), seen.cached_frame().page());
+                let page = seen.cached_frame().page();
+                self.visits.note_passed(Node::of(copy), page, || self.oldest_seen());
                 return Ok(());
             }
         }

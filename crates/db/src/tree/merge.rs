@@ -10,7 +10,7 @@ use crate::record::{PAGES, PageChanges};
 /// Room that a merged node must have left, in bytes, so that it is not split again soon.
 const SPARE: usize = 512;
 
-/// What can be done about two neighbours.
+/// The answer to whether two neighbours can be merged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     /// They do not fit into one page.
@@ -168,7 +168,7 @@ impl Trees {
     }
 }
 
-/// What can be done about two neighbours, which may change meanwhile.
+/// Tells whether two neighbours can be merged. They may change meanwhile.
 fn fit(left: Node<'_>, right: Node<'_>, is_last: bool) -> Fit {
     let (mut lower, mut upper) = (Vec::new(), Vec::new());
     left.lower(&mut lower);

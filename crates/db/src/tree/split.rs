@@ -77,7 +77,7 @@ impl Trees {
         }
         held.changed();
         held.changed_unlogged();
-        self.note_sunk(&held, room);
+        self.visits.note_sunk(&held, room);
     }
 
     /// Puts a new level between a root and its content; false if the root changed meanwhile.

@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 use super::Trees;
 use crate::DbError;
 use crate::node::Node;
+use crate::pool::ExclusiveGuard;
 
 /// Leaves that are put off at least, and at most; between these a sixteenth of all pages.
 const PUT_OFF: (usize, usize) = (8, 1024);
@@ -55,6 +56,22 @@ impl Visits {
     pub fn note(&self, page: u32) {
         self.state.lock().due.entry(page).or_default();
         self.is_due.store(true, Relaxed);
+    }
+
+    /// Notes a leaf if it has sunk since it had so much room.
+    pub(super) fn note_sunk(&self, held: &ExclusiveGuard<'_>, room: usize) {
+        if held.node().has_sunk(room) {
+            self.note(held.page());
+        }
+    }
+
+    /// Notes a leaf that was passed in vain, so that it is not the next time: it is empty, or has ghosts which no
+    /// snapshot sees, as all see the log up to `oldest`, which takes a lock, and which have stayed there.
+    pub fn note_passed(&self, node: Node<'_>, page: u32, oldest: impl FnOnce() -> u64) {
+        let is_empty = node.count() == 0 && page != node.tree();
+        if is_empty || node.ghosts() > 0 && node.position() <= oldest() {
+            self.note(page);
+        }
     }
 
     /// Puts off a visit: what it would do will soon take less, perhaps. The database has so many pages.
@@ -125,15 +142,6 @@ impl Trees {
         };
         self.remove_ghosts(tree, &lower)?;
         self.merge(tree, &lower, 0, due.is_last).map(drop)
-    }
-
-    /// Notes a leaf that was passed in vain, so that it is not the next time: it is empty, or has ghosts which no
-    /// snapshot sees, and which have stayed there.
-    pub fn note_passed(&self, node: Node<'_>, page: u32) {
-        let is_empty = node.count() == 0 && page != node.tree();
-        if is_empty || node.ghosts() > 0 && node.position() <= self.oldest_seen() {
-            self.visits.note(page);
-        }
     }
 
     /// Removes the ghosts that no snapshot sees from the leaf that a key belongs to.

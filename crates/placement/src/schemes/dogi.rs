@@ -157,7 +157,7 @@ impl Scheme for Dogi {
         source: "Kim et al., DOGI, FAST 2026",
         params: &[],
     };
-    // What greedy cleaning copies is a part of its model.
+    // Its model counts the copies of greedy cleaning.
     const VICTIM: &'static str = "greedy";
     const ORDERS_CLEANING: bool = true;
     const MOST_MEMORY: usize = LARGEST_FORECASTER + 64;

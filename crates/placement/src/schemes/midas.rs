@@ -133,7 +133,7 @@ impl Scheme for Midas {
             ),
         ],
     };
-    // What greedy cleaning copies is a part of its model.
+    // Its model counts the copies of greedy cleaning.
     const VICTIM: &'static str = "greedy";
     const ORDERS_CLEANING: bool = true;
     const FETCHES: bool = true;

@@ -90,7 +90,7 @@ impl Scheme for Ora {
         params: &[Param::whole("classes", MOST as i64, 2..=MOST as i64, "groups at most")],
     };
     const FORESIGHT: Foresight = Foresight::Lifespans;
-    // What greedy cleaning copies is a part of its model.
+    // Its model counts the copies of greedy cleaning.
     const VICTIM: &'static str = "greedy";
     const ORDERS_CLEANING: bool = true;
 

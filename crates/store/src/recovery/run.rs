@@ -40,7 +40,7 @@ pub(super) struct Recovery<'a> {
     pub(super) head: TableHead,
     pub(super) info: Vec<ZoneInfo>,
     pub(super) notes: Vec<Note>,
-    /// What was durable, as notes and the engine tell.
+    /// The chunks and notes that were durable, as notes and the engine tell.
     pub(super) durable: Durable,
     /// Pages of which a copy was found that a crash tore, or of a group that it cut short.
     pub(super) dropped: Vec<u32>,
