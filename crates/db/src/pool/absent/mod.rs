@@ -336,7 +336,7 @@ impl AbsentCache {
         let mut pages = Vec::new();
         for shard in &self.shards {
             let slots = &shard.state.lock().slots;
-            let found = slots.from_last(order).filter(|&slot| is_it(slots.parts(slot)));
+            let found = slots.oldest_first(order).filter(|&slot| is_it(slots.parts(slot)));
             pages.extend(found.map(|slot| slots.page(slot)));
         }
         pages

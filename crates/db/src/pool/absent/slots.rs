@@ -131,7 +131,7 @@ impl Slots {
     }
 
     /// The slots of an order, the last one first.
-    pub fn from_last(&self, order: Order) -> impl Iterator<Item = u32> {
+    pub fn oldest_first(&self, order: Order) -> impl Iterator<Item = u32> {
         std::iter::successors(self.last(order), move |&slot| {
             let before = self.slots[slot as usize].links[order as usize].before;
             (before != NONE).then_some(before)
@@ -233,7 +233,7 @@ mod tests {
             assert!(known.iter().all(|&page| slots.page(slots.find(page).unwrap()) == page));
             assert_eq!(slots.len(), known.len());
             for order in [Order::Deltas, Order::Rows] {
-                let pages = slots.from_last(order).map(|slot| slots.page(slot));
+                let pages = slots.oldest_first(order).map(|slot| slots.page(slot));
                 assert!(pages.eq(lists[order as usize].iter().rev().copied()));
             }
         }
