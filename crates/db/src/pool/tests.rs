@@ -369,3 +369,22 @@ fn eviction_names_pages_that_lack_changes_of_rows_and_reads_none() {
     };
     assert_eq!(value(lacking[0]), [2; 300]);
 }
+
+#[test]
+fn a_page_that_is_freed_while_it_is_absent_is_not_loaded_again() {
+    let mut world = World::new(7, 64);
+    world.create(0);
+    world.pool.write_older(CLEAN).unwrap();
+    for page in (1..PAGES).cycle().take(100 * PAGES as usize) {
+        match world.is_absent(0) {
+            true => break,
+            false => world.create(page),
+        }
+    }
+    assert!(world.is_absent(0), "other pages needed its frame");
+    world.pool.forget(0).unwrap();
+    assert!(world.pool.is_unused(0));
+    assert!(world.pool.look(0).is_err(), "it was loaded");
+    world.create(0);
+    world.compare(0);
+}
