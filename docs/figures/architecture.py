@@ -421,7 +421,7 @@ def draw_states():
     figure.rect(30, 226, 360, 276, "blue", 6)
     figure.text(210, 250, "absent", "name", "middle")
     figure.text(210, 267, "on the device; parts of it may be in memory", "note", "middle")
-    part(figure, 292, "its delta", ("none", "wait to be written", "being written"))
+    part(figure, 292, "its delta", ("none", "waits", "being written"))
     part(figure, 362, "its rows", ("none", "as on the device", "changed"))
     figure.text(210, 440, "Both only in a store with deltas. All that waits", "small", "middle")
     figure.text(210, 455, "joins the page as it is loaded, under its latch,", "small", "middle")
