@@ -58,6 +58,9 @@ pub enum DbError {
         /// Bytes that the log takes.
         most: u64,
     },
+    /// A value could not be read from where it was to come from.
+    #[error("the value can't be read from its source: {0}")]
+    Input(#[source] Arc<std::io::Error>),
     /// A read-only transaction was asked to write.
     #[error("the transaction is read-only")]
     ReadOnly,

@@ -88,7 +88,7 @@ pub use direction::Direction;
 pub use error::DbError;
 pub use mvcc::VersionStats;
 pub use options::{Create, Options, Progress, Replacement};
-pub use overflow::LONGEST_VALUE;
+pub use overflow::{LONGEST_VALUE, LongValue, ValueReader, ValueWriter};
 pub use recovery::Recovered;
 pub use scan::Scan;
 pub use stats::Stats;

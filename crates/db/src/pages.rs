@@ -4,7 +4,7 @@
 //! since. A page that is freed is trimmed once the record that freed it is durable, and then used
 //! again.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -25,6 +25,8 @@ struct State {
     freed: VecDeque<(u64, u32)>,
     /// Reserved for commits that are under way.
     reserved: u32,
+    /// Positions from which on the log is needed, for pages that are on their way in or out: how often each.
+    pinned: BTreeMap<u64, usize>,
 }
 
 /// A reservation of pages that a commit may need.
@@ -104,6 +106,27 @@ impl Pages {
     /// The log position of the first page that is freed, and not yet trimmed.
     pub fn first_freed(&self) -> Option<u64> {
         self.state().freed.front().map(|&(position, _)| position)
+    }
+
+    /// The log is needed from a position on, until it is unpinned.
+    pub fn pin(&self, position: u64) {
+        *self.state().pinned.entry(position).or_default() += 1;
+    }
+
+    /// Ends one [`Pages::pin`].
+    pub fn unpin(&self, position: u64) {
+        let pinned = &mut self.state().pinned;
+        if let Some(count) = pinned.get_mut(&position) {
+            *count -= 1;
+            if *count == 0 {
+                pinned.remove(&position);
+            }
+        }
+    }
+
+    /// The first position that is pinned.
+    pub fn first_pinned(&self) -> Option<u64> {
+        self.state().pinned.keys().next().copied()
     }
 
     /// Reserves pages for a commit; an error if fewer are free.

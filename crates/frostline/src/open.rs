@@ -80,6 +80,7 @@ impl Options {
             accept_loss: self.accept_loss,
             schemes: self.schemes,
             recovery_bytes: Some(RECOVERY_BYTES),
+            longest_logged_value: self.longest_logged_value,
             background: !self.read_only,
             cleaning: if self.read_only { Cleaning::Inline } else { Cleaning::Background },
             ..engine::Options::default()

@@ -23,8 +23,10 @@ pub struct Check {
     pub findings: Vec<Finding>,
     /// All trees: the catalog, the tables by name, the pieces of long values.
     pub trees: Vec<TreeCheck>,
-    /// Values that are kept in pieces.
+    /// Values that are too long for a page.
     pub long_values: u64,
+    /// Pages that are these values' own: those that did not go through the log have some.
+    pub value_pages: u64,
     /// Pages that the database has in the store.
     pub pages: u32,
 }
@@ -127,8 +129,11 @@ impl Db {
             check.trees.push(walk.counted(table));
         }
         check.long_values = long_values.count();
+        check.value_pages = long_values.pages();
+        check.findings.extend(long_values.reach(&mut reached)?);
         if is_complete {
             check.findings.extend(long_values.left_over());
+            check.findings.extend(long_values.read(&core.trees)?);
         }
         check.compare_pages(core, &reached, is_complete)?;
         Ok(check)

@@ -7,6 +7,7 @@
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
+use frostline_placement::Hotness;
 use frostline_store::{ChangedWords, RecordKind};
 use parking_lot::MutexGuard;
 
@@ -14,6 +15,7 @@ use super::balance::Balance;
 use super::frame::{CHANGE, CLEAN, NO_PAGE};
 use super::{ABSENT, ExclusiveGuard, FRAME, Pool};
 use crate::DbError;
+use crate::catalog::MOST_TABLES;
 use crate::node::{
     ACTIVITY_WORDS, Node, NodeMut, PAGE_BYTES, PageBytes, clear_middle, middle, middle_words,
 };
@@ -28,6 +30,9 @@ pub const BATCH: usize = 64;
 
 /// Pages that write-aware replacement compares for each one it gives up.
 const SAMPLE: u32 = 16;
+
+/// The origin of pages of long values, behind those of all trees.
+const VALUES: u32 = 2 * (MOST_TABLES as u32 + 2);
 
 /// The longest wait for a frame before a thread checks again whether the evictor has failed.
 const WAIT: Duration = Duration::from_millis(100);
@@ -200,6 +205,18 @@ impl Pool {
         let (age, pages) =
             (self.clock().saturating_sub(written) as f32, self.frames_in_use() as f32);
         1.0 + CHANGE * pages / (pages + age)
+    }
+
+    /// Writes pages that never were in memory, and whose log record is durable.
+    pub fn write_ahead(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
+        self.space.write(pages)?;
+        self.clocks.writes.fetch_add(pages.len() as u64, Relaxed);
+        Ok(())
+    }
+
+    /// The hotness record of pages of long values, which are written once: an origin of their own.
+    pub fn of_values(&self) -> Hotness {
+        Hotness { origin: VALUES, ..Hotness::default() }
     }
 
     /// Writes copies of pages, once the log is durable up to their last change. The pages are not

@@ -7,6 +7,7 @@ mod savepoint;
 
 use std::sync::Arc;
 
+pub(crate) use commit::Also;
 pub use commit::Commit;
 pub use savepoint::Savepoint;
 
@@ -39,8 +40,11 @@ use crate::view::View;
 pub struct Transaction<'d> {
     core: &'d Core,
     view: View<'d>,
-    /// A tree that the commit makes.
-    creates: Option<u32>,
+    /// What the commit does beside its writes.
+    also: Also,
+    /// Values with pages of their own: those that it wrote, and those that its writes replace.
+    made: Vec<u64>,
+    replaced: Vec<u64>,
     /// A write was made in part, as there was no room for the rest: none may be committed.
     failed: Option<DbError>,
 }
@@ -61,7 +65,8 @@ impl<'d> Transaction<'d> {
         core.check()?;
         let writes = (isolation != Isolation::ReadOnly).then(|| core.write_set());
         let view = View::begin(&core.trees, writes, isolation == Isolation::Serializable);
-        Ok(Transaction { core, view, creates: None, failed: None })
+        let (also, made, replaced) = (Also::Nothing, Vec::new(), Vec::new());
+        Ok(Transaction { core, view, also, made, replaced, failed: None })
     }
 
     #[cfg(test)]
@@ -84,15 +89,20 @@ impl<'d> Transaction<'d> {
     /// As for [`Transaction::get`].
     #[inline]
     pub fn get_into(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<bool, DbError> {
-        let tree = self.core.catalog.tree(table)?;
-        if let Some(reads) = &self.view.reads {
-            reads.read(tree, key);
-        }
-        match self.view.find(tree, key, value)? {
+        match self.find(table, key, value)? {
             Lookup::Nothing => Ok(false),
             Lookup::Value => Ok(true),
             Lookup::Overflow => self.view.join(value).map(|()| true),
         }
+    }
+
+    #[inline]
+    fn find(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<Lookup, DbError> {
+        let tree = self.core.catalog.tree(table)?;
+        if let Some(reads) = &self.view.reads {
+            reads.read(tree, key);
+        }
+        self.view.find(tree, key, value)
     }
 
     /// True if a key has a value, which is not read if it is in pieces.
@@ -100,10 +110,7 @@ impl<'d> Transaction<'d> {
     /// # Errors
     /// As for [`Transaction::get`].
     pub fn contains(&self, table: Table, key: &[u8]) -> Result<bool, DbError> {
-        if let Some(reads) = &self.view.reads {
-            reads.read(table.root, key);
-        }
-        Ok(self.view.find(table.root, key, &mut Vec::new())? != Lookup::Nothing)
+        Ok(self.find(table, key, &mut Vec::new())? != Lookup::Nothing)
     }
 
     fn own(&mut self) -> Result<&mut WriteSet, DbError> {
@@ -123,7 +130,17 @@ impl<'d> Transaction<'d> {
         check_key(key).map(|()| tree)
     }
 
-    fn set(&mut self, tree: u32, key: &[u8], kind: WriteKind, value: &[u8]) -> Result<(), DbError> {
+    pub(crate) fn also(&mut self, also: Also) {
+        self.also = also;
+    }
+
+    pub(crate) fn set(
+        &mut self,
+        tree: u32,
+        key: &[u8],
+        kind: WriteKind,
+        value: &[u8],
+    ) -> Result<(), DbError> {
         let is_set = self.own()?.set(tree, key, kind, value);
         self.check_room(is_set)
     }
@@ -173,6 +190,9 @@ impl<'d> Transaction<'d> {
             let is_set = self.own()?.patch(tree, key, at as u16, bytes);
             return self.check_room(is_set);
         }
+        if self.has_pages(table, key)? {
+            return self.patch_pages(table, key, at, bytes);
+        }
         let Some(mut value) = self.get(table, key)? else { return Ok(()) };
         for (byte, &new) in value.iter_mut().skip(at).zip(bytes) {
             *byte = new;
@@ -204,7 +224,7 @@ impl<'d> Transaction<'d> {
     /// The commit makes a tree, and names it.
     pub(crate) fn create_tree(&mut self, name: &str, table: Table) -> Result<(), DbError> {
         check_key(name.as_bytes())?;
-        self.creates = Some(table.root);
+        self.also = Also::Makes(table.root);
         self.set(CATALOG, name.as_bytes(), WriteKind::Put, &Catalog::entry(table, false))
     }
 
@@ -224,6 +244,9 @@ impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         if let Some(writes) = self.view.writes.take() {
             self.core.reuse(writes);
+        }
+        for &number in &self.made {
+            self.core.unowned.add(0, number);
         }
     }
 }
