@@ -49,8 +49,14 @@ struct Waiting {
 }
 
 impl Core {
-    /// Lets a commit make its writes, once there is room for it. Its record has so many bytes before them.
-    pub fn admit(&self, writes: &WriteSet, before: usize) -> Result<Admission<'_>, DbError> {
+    /// Lets a commit make its writes, once there is room for it. Its record has so many bytes before them. The last
+    /// pages are for those that free others.
+    pub fn admit(
+        &self,
+        writes: &WriteSet,
+        before: usize,
+        frees: bool,
+    ) -> Result<Admission<'_>, DbError> {
         let wal = self.trees.wal();
         let bytes = (before + logged_bytes(writes)) as u64;
         let too_large = |logged, most| Err(DbError::TooLarge { bytes, logged, most });
@@ -68,7 +74,7 @@ impl Core {
         if needs.log_bytes > most {
             return too_large(needs.log_bytes, most);
         }
-        let _reservation = self.reserve(&needs, writes)?;
+        let _reservation = self.reserve(&needs, writes, frees)?;
         let (bytes, usual) = (needs.log_bytes, self.usual_log(capacity));
         self.wait_for_log(bytes, usual, capacity)?;
         Ok(Admission { core: self, bytes, is_large: bytes > usual / 4, _reservation })
@@ -89,12 +95,16 @@ impl Core {
         &self,
         needs: &Needs,
         writes: &WriteSet,
+        frees: bool,
     ) -> Result<Option<Reservation<'_>>, DbError> {
         // Deletes work on a full database.
         if needs.pages == 0 {
             return Ok(None);
         }
         let pages = &self.trees.pages;
+        if frees {
+            return pages.reserve_to_free(needs.pages).map(Some);
+        }
         match pages.reserve(needs.pages) {
             Err(DbError::Full { .. }) => {
                 // Leaves that are empty may wait for their visit.

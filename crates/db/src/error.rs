@@ -69,6 +69,9 @@ pub enum DbError {
         "the table's handle is of another database, or of an earlier opening of this one: ask this one for the table"
     )]
     ForeignTable,
+    /// The handle of a table that was deleted.
+    #[error("the table was deleted")]
+    TableDeleted,
     /// There is no such table.
     #[error("there is no table {name}")]
     NoTable {

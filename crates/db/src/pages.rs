@@ -10,6 +10,9 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::DbError;
 
+/// Pages that are kept for commits that free others, if there are many.
+const KEPT: u32 = 16;
+
 /// The numbers of the pages of a database.
 pub struct Pages {
     state: Mutex<State>,
@@ -129,11 +132,20 @@ impl Pages {
         self.state().pinned.keys().next().copied()
     }
 
-    /// Reserves pages for a commit; an error if fewer are free.
+    /// Reserves pages for a commit; an error if fewer are free. A few are kept for those that free others.
     pub fn reserve(&self, count: u32) -> Result<Reservation<'_>, DbError> {
+        self.reserve_beside(count, KEPT.min(self.limit / 64))
+    }
+
+    /// Reserves pages for a commit after which more are free.
+    pub fn reserve_to_free(&self, count: u32) -> Result<Reservation<'_>, DbError> {
+        self.reserve_beside(count, 0)
+    }
+
+    fn reserve_beside(&self, count: u32, kept: u32) -> Result<Reservation<'_>, DbError> {
         let mut state = self.state();
         let left = self.limit - state.next + (state.free.len() + state.freed.len()) as u32;
-        if left < state.reserved.saturating_add(count) {
+        if left < state.reserved.saturating_add(count).saturating_add(kept) {
             return Err(DbError::Full { pages: self.limit });
         }
         state.reserved += count;

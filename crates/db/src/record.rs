@@ -6,7 +6,7 @@
 
 use crate::layout::OVERFLOW_TREE;
 use crate::mvcc::{Change, Write, WriteKind, WriteSet};
-use crate::overflow::{Owner, Run};
+use crate::overflow::Run;
 
 /// Pages got other contents, some were freed, and a node lost a child.
 pub const PAGES: u8 = 1;
@@ -325,7 +325,8 @@ pub fn parse_take(record: &[u8]) -> Option<Vec<Run>> {
     let (mut runs, mut writes) = (Vec::new(), LoggedWrites::of(record));
     while let Some(LoggedWrite { tree, change, .. }) = writes.read().ok()? {
         let is_put = tree == OVERFLOW_TREE && change.kind == WriteKind::Put;
-        if is_put && Owner::parse(change.value).is_none() {
+        // The head of a value is no run of pages.
+        if is_put && change.value.len() > 1 {
             runs.extend(Run::parse(change.value)?);
         }
     }

@@ -165,16 +165,16 @@ fn read_catalog(core: &Core) -> Result<(), DbError> {
     pool.name_tree(CATALOG, 0);
     pool.name_tree(OVERFLOW_TREE, 1);
     let view = View::begin(&core.trees, None, false);
-    let mut tables = Scan::new(&view, Ok(CATALOG), None, Direction::Forward);
+    let mut tables = Scan::new(&view, Ok(Some(CATALOG)), None, Direction::Forward);
     while let Some((name, entry)) = tables.next()? {
-        let table = core.catalog.add(name, entry)?;
+        let table = core.catalog.add(name, entry, 0)?;
         pool.name_tree(table.root, table.number + 2);
     }
     // The last number of those in pieces, and of those in pages.
     let mut next = 0;
     for end in [IN_PAGES, 2 * IN_PAGES] {
         let end = piece_key(end, 0);
-        let mut pieces = Scan::new(&view, Ok(OVERFLOW_TREE), Some(&end), Direction::Backward);
+        let mut pieces = Scan::new(&view, Ok(Some(OVERFLOW_TREE)), Some(&end), Direction::Backward);
         next = next.max(pieces.next()?.map_or(0, |(key, _)| number_behind(key) & !IN_PAGES));
     }
     note_unowned(core, &view)?;

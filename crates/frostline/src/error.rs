@@ -116,6 +116,7 @@ fn kind_of(error: &DbError) -> fn(Arc<DbError>) -> Error {
         | E::TooLarge { .. }
         | E::NoTable { .. }
         | E::ForeignTable
+        | E::TableDeleted
         | E::TableExists { .. }
         | E::TooSmall { .. }
         | E::Options { .. } => Error::Refused,

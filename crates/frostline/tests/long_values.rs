@@ -146,7 +146,9 @@ fn a_reader_that_fails_changes_nothing_and_says_so() {
     let table = db.table("t").unwrap();
     db.update(|tx| tx.put(table, "k", "before")).unwrap();
     let failed = db.update(|tx| tx.put_from(table, "k", Broken(9_000_000)));
-    assert!(matches!(&failed, Err(error @ Error::Input(_)) if error.to_string().contains("the line is cut")));
+    assert!(
+        matches!(&failed, Err(error @ Error::Input(_)) if error.to_string().contains("the line is cut"))
+    );
     let kept = db.update(|tx| {
         let failed = tx.put_from(table, "k", Broken(9_000_000));
         assert!(failed.is_err());
@@ -165,7 +167,9 @@ fn the_bound_between_log_and_pages() {
         true => (&[16 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20][..], 64),
         false => (&[64 << 10][..], 2),
     };
-    println!("bytes of a value: bytes of the device a byte, and median milliseconds of a commit, in the log; in pages");
+    println!(
+        "bytes of a value: bytes of the device a byte, and median milliseconds of a commit, in the log; in pages"
+    );
     for &size in sizes {
         let of = |longest: usize| {
             let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

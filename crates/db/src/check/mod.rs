@@ -116,7 +116,8 @@ impl Db {
         let mut reached = Used::none(core.trees.pages.limit());
         reached.set(LABEL_PAGE, true)?;
         let mut long_values = LongValues::default();
-        let mut is_complete = true;
+        // Pages of a deleted table that snapshots see are in no tree.
+        let mut is_complete = !core.unowned.has_trees();
         for (table, root) in roots(core) {
             let mut walk = Walk::new(&core.trees, root, &mut reached);
             walk.tree(&mut |page, record| match root {

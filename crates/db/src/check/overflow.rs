@@ -7,8 +7,8 @@ use super::tree::Seen;
 use crate::DbError;
 use crate::mvcc::Lookup;
 use crate::overflow::{
-    HEAD, IN_PAGES, Owner, PAGE_DATA, PIECE, Run, ValueReader, parse_overflow, piece_number,
-    reference_to,
+    DeletedTree, HEAD, IN_PAGES, Owner, PAGE_DATA, PIECE, Run, ValueReader, parse_overflow,
+    piece_number, reference_to,
 };
 use crate::pages::Used;
 use crate::tree::Trees;
@@ -61,6 +61,9 @@ impl LongValues {
         let Some((number, n)) = piece_number(record.key) else {
             return Some(Finding::at(page, "a piece has no number"));
         };
+        if number & HEAD != 0 && DeletedTree::parse(record.value).is_some() {
+            return None;
+        }
         if number & HEAD != 0 {
             let owner = Owner::parse(record.value);
             let value = self.in_pages(number & !HEAD);

@@ -5,13 +5,16 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{IN_PAGES, MOST_RUNS, Owner, Run, head_key, piece_key};
+use super::{IN_PAGES, MOST_RUNS, Owner, Run, head_key, piece_key, piece_number};
 use crate::DbError;
 use crate::core::Core;
+use crate::direction::Direction;
 use crate::layout::OVERFLOW_TREE;
 use crate::mvcc::WriteKind;
 use crate::pages::Pages;
+use crate::scan::Scan;
 use crate::transaction::{Also, Isolation, Transaction};
+use crate::view::View;
 
 /// Pages that are being taken, under a number of their own.
 pub struct Ahead<'d> {
@@ -87,9 +90,25 @@ impl<'d> Ahead<'d> {
                 return Err(error);
             }
         };
+        for &page in &pages {
+            trees.pool.forget(page)?;
+        }
         self.taken += count as u32;
         trees.wal().wait(position)?;
         Ok(Taken { pages, position, _pinned: pinned })
+    }
+
+    /// Deletes what is noted of the pages, in a transaction after which they have another owner.
+    pub fn forget(&self, transaction: &mut Transaction<'d>) -> Result<(), DbError> {
+        let now = View::begin(&self.core.trees, None, false);
+        let first = piece_key(self.number, 0);
+        let mut scan = Scan::new(&now, Ok(Some(OVERFLOW_TREE)), Some(&first), Direction::Forward);
+        while let Some((key, _)) = scan.next()?
+            && piece_number(key).is_some_and(|(of, _)| of == self.number)
+        {
+            transaction.set(OVERFLOW_TREE, key, WriteKind::Delete, &[])?;
+        }
+        transaction.set(OVERFLOW_TREE, &head_key(self.number), WriteKind::Delete, &[])
     }
 
     /// Notes pages in the tree of pieces; the position of that.

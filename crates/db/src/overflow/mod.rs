@@ -11,7 +11,7 @@ mod reader;
 mod unowned;
 mod writer;
 
-pub use ahead::{Ahead, Pinned};
+pub use ahead::{Ahead, Pinned, Taken};
 pub use page::{PAGE_DATA, PageOfValue, value_page};
 pub use reader::ValueReader;
 pub use unowned::{Unowned, note_unowned};
@@ -43,6 +43,38 @@ pub enum Owner {
     Record = 1,
     /// Nothing, any more.
     Nothing = 2,
+}
+
+/// A table that was deleted, as far as its pages are not freed, as a head has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeletedTree {
+    /// The root.
+    pub root: u32,
+    /// True if values may be in pieces or pages of their own.
+    pub has_overflow: bool,
+    /// Leaves whose keys are all below this are free.
+    pub from: Vec<u8>,
+}
+
+/// In place of an owner.
+const DELETED_TREE: u8 = 3;
+
+impl DeletedTree {
+    /// The value of a head.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![DELETED_TREE, u8::from(self.has_overflow)];
+        bytes.extend_from_slice(&self.root.to_le_bytes());
+        bytes.extend_from_slice(&self.from);
+        bytes
+    }
+
+    /// What a head's value says; none if it is not one of a table.
+    pub fn parse(value: &[u8]) -> Option<DeletedTree> {
+        let (&[DELETED_TREE, has_overflow], rest) = value.split_first_chunk()? else { return None };
+        let (root, from) = rest.split_first_chunk()?;
+        let root = u32::from_le_bytes(*root);
+        Some(DeletedTree { root, has_overflow: has_overflow != 0, from: from.to_vec() })
+    }
 }
 
 impl Owner {

@@ -159,7 +159,7 @@ impl<'t, 'd> ValueReader<'t, 'd> {
         // not change.
         let now = View::begin(self.view.trees, None, false);
         let key = piece_key(number, place as usize);
-        let mut scan = Scan::new(&now, Ok(OVERFLOW_TREE), Some(&key), Direction::Backward);
+        let mut scan = Scan::new(&now, Ok(Some(OVERFLOW_TREE)), Some(&key), Direction::Backward);
         let found = scan.next()?;
         let first = found.and_then(|(key, runs)| {
             let (of, first) = piece_number(key)?;

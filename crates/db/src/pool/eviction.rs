@@ -214,6 +214,11 @@ impl Pool {
         Ok(())
     }
 
+    /// The hotness record of a page of a tree that never was in memory.
+    pub fn of_new(&self, root: u32, is_inner: bool) -> Hotness {
+        Hotness { origin: self.origin(root, is_inner), ..Hotness::default() }
+    }
+
     /// The hotness record of pages of long values, which are written once: an origin of their own.
     pub fn of_values(&self) -> Hotness {
         Hotness { origin: VALUES, ..Hotness::default() }

@@ -334,6 +334,9 @@ impl Pool {
             let found = entry.load(Acquire);
             match found {
                 ABSENT | UNUSED => {
+                    if entry.compare_exchange(found, UNUSED, AcqRel, Acquire).is_err() {
+                        continue;
+                    }
                     self.records.forget(page);
                     self.kept.forget(page);
                     return Ok(());
@@ -352,6 +355,12 @@ impl Pool {
                 }
             }
         }
+    }
+
+    /// A page that was not in use is a node on the device from now on.
+    pub fn is_on_device(&self, page: u32) -> Result<(), DbError> {
+        self.entry(page)?.store(ABSENT, Release);
+        Ok(())
     }
 
     /// Drops a latched page from memory without writing it: it is free.

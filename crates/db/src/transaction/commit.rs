@@ -27,6 +27,8 @@ pub(crate) enum Also {
     Makes(u32),
     /// It takes the pages that its writes note.
     Takes,
+    /// It deletes a table, whose pages are freed later.
+    Deletes,
     /// It frees pages that its writes named.
     Gives(Vec<Run>),
 }
@@ -35,7 +37,7 @@ impl Also {
     /// The kind of the log record, and what it has before the writes.
     fn logged(&self) -> (u8, Vec<u8>) {
         match self {
-            Also::Nothing => (TRANSACTION, Vec::new()),
+            Also::Nothing | Also::Deletes => (TRANSACTION, Vec::new()),
             Also::Makes(root) => (CREATE, root.to_le_bytes().to_vec()),
             Also::Takes => (TAKE, Vec::new()),
             Also::Gives(runs) => (GIVE, give_head(runs)),
@@ -74,7 +76,7 @@ impl<'d> Transaction<'d> {
         if let Ok((position, _)) = &committed {
             self.tell_unowned(&writes, *position);
         }
-        let is_users = matches!(self.also, Also::Nothing | Also::Makes(_));
+        let is_users = self.is_users();
         // Its own snapshot ends first: the versions that it replaced are not kept for that.
         drop(self);
         match committed {
@@ -99,6 +101,16 @@ impl<'d> Transaction<'d> {
         }
     }
 
+    /// True if more pages are free once it is committed.
+    fn frees(&self) -> bool {
+        matches!(self.also, Also::Gives(_) | Also::Deletes)
+    }
+
+    /// True unless the database commits it for itself.
+    fn is_users(&self) -> bool {
+        matches!(self.also, Also::Nothing | Also::Makes(_) | Also::Deletes)
+    }
+
     /// The position of the commit, and what it replaced.
     fn commit_writes(&self, writes: &Arc<WriteSet>) -> Result<(u64, Vec<Kept>), DbError> {
         let (core, trees) = (self.core, &self.core.trees);
@@ -106,8 +118,10 @@ impl<'d> Transaction<'d> {
             // The log must not name pages that a crash may lose.
             trees.store().sync()?;
         }
+        let _committing = core.catalog.committing(!self.is_users());
+        core.catalog.check_trees(writes.iter().map(|write| write.tree))?;
         let logged = self.also.logged();
-        let _admission = core.admit(writes, logged.1.len())?;
+        let _admission = core.admit(writes, logged.1.len(), self.frees())?;
         if !trees.versions.claim(writes, self.view.position()) {
             return Err(DbError::Conflict);
         }

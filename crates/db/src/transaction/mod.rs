@@ -69,7 +69,6 @@ impl<'d> Transaction<'d> {
         Ok(Transaction { core, view, also, made, replaced, failed: None })
     }
 
-    #[cfg(test)]
     pub(crate) fn writes(&self) -> &WriteSet {
         self.view.writes()
     }
@@ -99,10 +98,29 @@ impl<'d> Transaction<'d> {
     #[inline]
     fn find(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<Lookup, DbError> {
         let tree = self.core.catalog.tree(table)?;
+        if table.since > self.view.position() {
+            return self.is_older(tree).map(|_| Lookup::Nothing);
+        }
         if let Some(reads) = &self.view.reads {
             reads.read(tree, key);
         }
         self.view.find(tree, key, value)
+    }
+
+    /// The tree of a table that was made, with its records, after the snapshot was taken: it has no record then, and
+    /// whoever is to write there has lost against those who made it.
+    #[cold]
+    fn is_older(&self, tree: u32) -> Result<u32, DbError> {
+        if self.view.writes.is_none() { Ok(tree) } else { Err(DbError::Conflict) }
+    }
+
+    /// The tree of a table to be scanned; none if this sees nothing of it.
+    fn tree_to_scan(&self, table: Table) -> Result<Option<u32>, DbError> {
+        let tree = self.core.catalog.tree(table)?;
+        match table.since > self.view.position() {
+            true => self.is_older(tree).map(|_| None),
+            false => Ok(Some(tree)),
+        }
     }
 
     /// True if a key has a value, which is not read if it is in pieces.
@@ -126,6 +144,9 @@ impl<'d> Transaction<'d> {
         let tree = self.core.catalog.tree(table)?;
         if self.view.writes.is_none() {
             return Err(DbError::ReadOnly);
+        }
+        if table.since > self.view.position() {
+            self.is_older(tree)?;
         }
         check_key(key).map(|()| tree)
     }
@@ -213,19 +234,29 @@ impl<'d> Transaction<'d> {
     /// The records from `bound` (itself included) in the direction's order. Of a table of another database
     /// the scan gives [`DbError::ForeignTable`].
     pub fn scan(&self, table: Table, bound: &[u8], direction: Direction) -> Scan<'_, 'd> {
-        Scan::new(&self.view, self.core.catalog.tree(table), Some(bound), direction)
+        Scan::new(&self.view, self.tree_to_scan(table), Some(bound), direction)
     }
 
     /// All records in the direction's order; as [`Transaction::scan`].
     pub fn scan_all(&self, table: Table, direction: Direction) -> Scan<'_, 'd> {
-        Scan::new(&self.view, self.core.catalog.tree(table), None, direction)
+        Scan::new(&self.view, self.tree_to_scan(table), None, direction)
     }
 
     /// The commit makes a tree, and names it.
-    pub(crate) fn create_tree(&mut self, name: &str, table: Table) -> Result<(), DbError> {
+    pub(crate) fn create_tree(
+        &mut self,
+        name: &str,
+        root: u32,
+        number: u32,
+    ) -> Result<(), DbError> {
+        self.also = Also::Makes(root);
+        self.name_tree(name, &Catalog::entry(root, number, false))
+    }
+
+    /// The commit gives a name to a table with this entry.
+    pub(crate) fn name_tree(&mut self, name: &str, entry: &[u8]) -> Result<(), DbError> {
         check_key(name.as_bytes())?;
-        self.also = Also::Makes(table.root);
-        self.set(CATALOG, name.as_bytes(), WriteKind::Put, &Catalog::entry(table, false))
+        self.set(CATALOG, name.as_bytes(), WriteKind::Put, entry)
     }
 
     /// Ends the transaction; nothing was written.

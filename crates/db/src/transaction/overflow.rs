@@ -179,7 +179,7 @@ impl<'d> Transaction<'d> {
     }
 
     /// Writes into the head of a value who has it. Heads exist already, so it needs no room.
-    fn set_owner(&mut self, number: u64, owner: Owner) -> Result<(), DbError> {
+    pub(crate) fn set_owner(&mut self, number: u64, owner: Owner) -> Result<(), DbError> {
         let is_set = self.own()?.patch(OVERFLOW_TREE, &head_key(number), 0, &[owner as u8]);
         self.check_room(is_set)
     }
@@ -250,7 +250,7 @@ impl<'d> Transaction<'d> {
             return Ok(());
         };
         let mut announcement = Transaction::begin(self.core, Isolation::Snapshot)?;
-        let entry = Catalog::entry(table, true);
+        let entry = Catalog::entry(table.root, table.number, true);
         announcement.set(CATALOG, name.as_bytes(), WriteKind::Put, &entry)?;
         announcement.commit_soon()?;
         catalog.note_overflow(table);
