@@ -268,7 +268,10 @@ fn ycsb_and_linkbench_run_in_the_same_way() {
     ));
     assert!(table.contains("linkbench, 500 nodes: 1 thread"), "{table}");
     assert!(table.contains(" conditions of its data hold\n") && !table.contains("tpmC"), "{table}");
-    assert!(table.contains("\ndevice bytes/byte updated ") && table.lines().count() < 12, "{table}");
+    assert!(
+        table.contains("\ndevice bytes/byte updated ") && table.lines().count() < 12,
+        "{table}"
+    );
 }
 
 /// Runs until `until` appears on standard error, then sends a signal.
@@ -300,7 +303,10 @@ fn a_signal_ends_it_with_its_table_and_each_second_gives_a_line() {
     for part in [" s ", " tx/s ", " tpmC ", " WAF ", " hits ", " log ", " GP "] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    assert!(table.contains("\ntpmC ") && table.contains(" conditions of its data hold\n"), "{table}");
+    assert!(
+        table.contains("\ntpmC ") && table.contains(" conditions of its data hold\n"),
+        "{table}"
+    );
     assert_eq!(status, Some(143));
     assert!(said.ends_with("bench tpcc: interrupted: frostline was cut short\n"), "{said}");
 }
