@@ -199,7 +199,45 @@ fn measure(options: &Options, path: &Path, size: u64, times: u32) -> (f64, f64) 
     took.sort_unstable();
     db.engine().checkpoint().unwrap();
     let stats = db.stats().unwrap();
-    let device = stats.log.bytes + stats.store.written.device() * 4096;
+    let device = stats.log.pages * 4096 + stats.store.written.user_bytes + stats.store.written.relocated_bytes;
     let median = took[took.len() / 2].as_secs_f64() * 1e3;
     (device as f64 / (size * u64::from(times)) as f64, median)
+}
+
+/// `FROSTLINE_VALUES=1` fills tables of a million records.
+#[test]
+fn an_ingested_table_takes_fewer_bytes_of_the_device_than_puts() {
+    let _one = ONE.lock().unwrap_or_else(|error| error.into_inner());
+    let count: u32 = if is_explored() { 1_000_000 } else { 20_000 };
+    let records = || (0..count).map(|n| (n.to_be_bytes(), [n as u8; 100]));
+    let bytes = |db: &Db| {
+        db.engine().checkpoint().unwrap();
+        let stats = db.stats().unwrap();
+        stats.log.pages * 4096 + stats.store.written.user_bytes + stats.store.written.relocated_bytes
+    };
+    let run = |fill: &dyn Fn(&Db)| {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let db = Options::new().open(directory.path().join("db")).unwrap();
+        let (before, begun) = (bytes(&db), Instant::now());
+        fill(&db);
+        let took = begun.elapsed();
+        let table = db.table("t").unwrap();
+        assert_eq!(db.read().unwrap().len(table).unwrap(), u64::from(count));
+        (took, bytes(&db) - before, db.stats().unwrap().pages)
+    };
+    let put = run(&|db| {
+        let table = db.table("t").unwrap();
+        let all: Vec<_> = records().collect();
+        for some in all.chunks(1000) {
+            let put = |tx: &mut frostline::Update<'_>| {
+                some.iter().try_for_each(|(key, value)| tx.put(table, key, value))
+            };
+            db.update_soon(put).unwrap();
+        }
+        db.sync().unwrap();
+    });
+    let ingested = run(&|db| drop(db.ingest("t", records()).unwrap()));
+    println!("{count} records by puts: {:?}, {} bytes, {} pages", put.0, put.1, put.2);
+    println!("  ingested: {:?}, {} bytes, {} pages", ingested.0, ingested.1, ingested.2);
+    assert!(ingested.1 < put.1, "{ingested:?} {put:?}");
 }

@@ -50,9 +50,9 @@ impl Unowned {
         self.waiting.lock().push_back(Waiting { since, number, tree: Some(tree) });
     }
 
-    /// True if pages of tables that were deleted wait to be freed.
-    pub fn has_trees(&self) -> bool {
-        self.waiting.lock().iter().any(|waiting| waiting.tree.is_some())
+    /// The tables that were deleted, and whose pages wait to be freed.
+    pub fn trees(&self) -> Vec<DeletedTree> {
+        self.waiting.lock().iter().filter_map(|waiting| waiting.tree.clone()).collect()
     }
 
     /// The next one that no snapshot sees, if all see the log up to `oldest`.

@@ -73,9 +73,10 @@ impl<'d> Transaction<'d> {
         let core = self.core;
         core.check()?;
         let committed = self.commit_writes(&writes);
-        if let Ok((position, _)) = &committed {
-            self.tell_unowned(&writes, *position);
-        }
+        let in_pages = match &committed {
+            Ok((position, _)) => self.tell_unowned(&writes, *position),
+            Err(_) => 0,
+        };
         let is_users = self.is_users();
         // Its own snapshot ends first: the versions that it replaced are not kept for that.
         drop(self);
@@ -83,7 +84,7 @@ impl<'d> Transaction<'d> {
             Ok((position, replaced)) => {
                 core.trees.versions.settle(replaced);
                 let deleted = writes.iter().filter(|write| write.kind == WriteKind::Delete).count();
-                let bytes = writes.updated_bytes();
+                let bytes = writes.updated_bytes() + in_pages;
                 core.reuse(writes);
                 core.purge_ghosts(deleted + SPARE_GHOSTS);
                 if is_users {
@@ -114,7 +115,7 @@ impl<'d> Transaction<'d> {
     /// The position of the commit, and what it replaced.
     fn commit_writes(&self, writes: &Arc<WriteSet>) -> Result<(u64, Vec<Kept>), DbError> {
         let (core, trees) = (self.core, &self.core.trees);
-        if self.made.iter().any(|&number| self.owner(writes, number) == Some(Owner::Record)) {
+        if self.made.iter().any(|&(number, _)| self.owner(writes, number) == Some(Owner::Record)) {
             // The log must not name pages that a crash may lose.
             trees.store().sync()?;
         }

@@ -42,8 +42,8 @@ pub struct Transaction<'d> {
     view: View<'d>,
     /// What the commit does beside its writes.
     also: Also,
-    /// Values with pages of their own: those that it wrote, and those that its writes replace.
-    made: Vec<u64>,
+    /// Values with pages of their own: those that it wrote, with their bytes, and those that its writes replace.
+    made: Vec<(u64, usize)>,
     replaced: Vec<u64>,
     /// A write was made in part, as there was no room for the rest: none may be committed.
     failed: Option<DbError>,
@@ -276,7 +276,7 @@ impl Drop for Transaction<'_> {
         if let Some(writes) = self.view.writes.take() {
             self.core.reuse(writes);
         }
-        for &number in &self.made {
+        for &(number, _) in &self.made {
             self.core.unowned.add(0, number);
         }
     }

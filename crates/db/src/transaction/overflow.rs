@@ -132,7 +132,7 @@ impl<'d> Transaction<'d> {
         match value.end()? {
             Gathered::Whole(value) => self.put(table, key, &value),
             Gathered::Pages(number, bytes) => {
-                self.made.push(number);
+                self.made.push((number, bytes));
                 self.name_value(table, key, number, bytes)
             }
         }
@@ -191,19 +191,23 @@ impl<'d> Transaction<'d> {
         change.patches().last().and_then(|(_, state)| Owner::parse(state))
     }
 
-    /// The writes are committed at `position`: pages that have no owner by them are to be freed.
-    pub(super) fn tell_unowned(&mut self, writes: &WriteSet, position: u64) {
+    /// The writes are committed at `position`: pages that have no owner by them are to be freed. Returns the bytes of
+    /// values in pages that were written.
+    pub(super) fn tell_unowned(&mut self, writes: &WriteSet, position: u64) -> u64 {
         let (made, replaced) = (std::mem::take(&mut self.made), std::mem::take(&mut self.replaced));
-        for &number in replaced.iter().filter(|number| !made.contains(number)) {
+        for &number in replaced.iter().filter(|number| !made.iter().any(|(made, _)| made == *number)) {
             if self.owner(writes, number) == Some(Owner::Nothing) {
                 self.core.unowned.add(position, number);
             }
         }
-        for number in made {
-            if self.owner(writes, number) != Some(Owner::Record) {
-                self.core.unowned.add(0, number);
+        let mut written = 0;
+        for (number, bytes) in made {
+            match self.owner(writes, number) {
+                Some(Owner::Record) => written += bytes as u64,
+                _ => self.core.unowned.add(0, number),
             }
         }
+        written
     }
 
     /// True if the value of a key is in pages.
