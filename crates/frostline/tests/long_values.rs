@@ -236,7 +236,9 @@ fn an_ingested_table_takes_fewer_bytes_of_the_device_than_puts() {
         }
         db.sync().unwrap();
     });
-    let ingested = run(&|db| drop(db.ingest("t", records()).unwrap()));
+    let ingested = run(&|db| {
+        db.ingest("t", records()).unwrap();
+    });
     println!("{count} records by puts: {:?}, {} bytes, {} pages", put.0, put.1, put.2);
     println!("  ingested: {:?}, {} bytes, {} pages", ingested.0, ingested.1, ingested.2);
     assert!(ingested.1 < put.1, "{ingested:?} {put:?}");
