@@ -34,7 +34,7 @@ fn open_with_pages(device: &Arc<dyn Device>) -> Result<Db, DbError> {
 
 /// Bytes that tell their place, the same for the same seed.
 fn bytes(seed: usize, count: usize) -> Vec<u8> {
-    (0..count).map(|at| ((at + seed) * 0x9e37 >> 7) as u8).collect()
+    (0..count).map(|at| (((at + seed) * 0x9e37) >> 7) as u8).collect()
 }
 
 /// The value of a key, a part at a time.
