@@ -199,7 +199,9 @@ fn measure(options: &Options, path: &Path, size: u64, times: u32) -> (f64, f64) 
     took.sort_unstable();
     db.engine().checkpoint().unwrap();
     let stats = db.stats().unwrap();
-    let device = stats.log.pages * 4096 + stats.store.written.user_bytes + stats.store.written.relocated_bytes;
+    let device = stats.log.pages * 4096
+        + stats.store.written.user_bytes
+        + stats.store.written.relocated_bytes;
     let median = took[took.len() / 2].as_secs_f64() * 1e3;
     (device as f64 / (size * u64::from(times)) as f64, median)
 }
@@ -213,7 +215,9 @@ fn an_ingested_table_takes_fewer_bytes_of_the_device_than_puts() {
     let bytes = |db: &Db| {
         db.engine().checkpoint().unwrap();
         let stats = db.stats().unwrap();
-        stats.log.pages * 4096 + stats.store.written.user_bytes + stats.store.written.relocated_bytes
+        stats.log.pages * 4096
+            + stats.store.written.user_bytes
+            + stats.store.written.relocated_bytes
     };
     let run = |fill: &dyn Fn(&Db)| {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

@@ -195,7 +195,9 @@ impl<'d> Transaction<'d> {
     /// values in pages that were written.
     pub(super) fn tell_unowned(&mut self, writes: &WriteSet, position: u64) -> u64 {
         let (made, replaced) = (std::mem::take(&mut self.made), std::mem::take(&mut self.replaced));
-        for &number in replaced.iter().filter(|number| !made.iter().any(|(made, _)| made == *number)) {
+        for &number in
+            replaced.iter().filter(|number| !made.iter().any(|(made, _)| made == *number))
+        {
             if self.owner(writes, number) == Some(Owner::Nothing) {
                 self.core.unowned.add(position, number);
             }
