@@ -27,12 +27,12 @@ from frostline._native import (
     Trace,
     __version__,
 )
-from frostline.engines import Db, Store, Tree
+from frostline.engines import Db, Store, TableSize, Tree
 from frostline.own import Scheme, jit, scheme
 from frostline.simulation import generate, open, save, schemes, simulate, trace_info, victims
 from frostline.sweeping import Cell, sweep
 from frostline.table import Results, Table
-from frostline.transactions import Snapshot, Update, View
+from frostline.transactions import Snapshot, Update, ValueWriter, View
 
 __all__ = [
     "BackupFailed",
@@ -52,10 +52,12 @@ __all__ = [
     "Snapshot",
     "Store",
     "Table",
+    "TableSize",
     "TooOld",
     "Trace",
     "Tree",
     "Update",
+    "ValueWriter",
     "View",
     "__version__",
     "generate",

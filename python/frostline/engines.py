@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -142,6 +142,16 @@ class Tree(Mapping):
         return self._db.delete_range(self, low, high)
 
 
+class TableSize(NamedTuple):
+    """The size of a table."""
+
+    #: Pages of 4,096 bytes, exact; long values come on top.
+    pages: int
+    #: Records, and bytes of their keys and values: estimated.
+    records: int
+    bytes: int
+
+
 class Db:
     """An ordered, transactional key-value database.
 
@@ -171,6 +181,9 @@ class Db:
         victim: str | None = None,
         unit: int = 64,
         gp: float | None = None,
+        compression: str | None = None,
+        parity: int | None = None,
+        longest_logged_value: int | str | None = None,
         serializable: bool = False,
         read_only: bool = False,
         create: bool = True,
@@ -183,14 +196,16 @@ class Db:
         of ``unit`` bytes as what changed needs; with 4096 pages are written whole. ``log_bytes`` of
         the bound are for its log, a sixteenth and at most 1 GiB unless given: a transaction has to fit
         into a twentieth of that if it adds records, into a quarter if it overwrites and deletes. Above
-        the garbage proportion ``gp`` it is cleaned.
+        the garbage proportion ``gp`` it is cleaned. With ``parity=n`` a zone of each n + 1 holds parity.
+
+        Pages are compressed from now on as ``compression`` says: ``"lz4"`` unless given, ``"zstd"`` or ``"none"``. A
+        value above ``longest_logged_value``, 256 KiB unless given, does not go through the log.
 
         ``serializable`` transactions also conflict if another changed what they read. ``read_only`` changes
         nothing on the device, and several processes may do so at once: writes raise :class:`ReadOnly`.
         """
         where = None if path is None else os.fspath(path)
-        native = _native.Db.open(
-            where,
+        options = _native.DbOptions(
             memory=memory,
             bound=bound,
             log_bytes=log_bytes,
@@ -198,10 +213,14 @@ class Db:
             victim=victim,
             unit=unit,
             gp=gp,
+            compression=compression,
+            parity=parity,
+            longest_logged_value=longest_logged_value,
             serializable=serializable,
             read_only=read_only,
             create=create,
         )
+        native = _native.Db.open(where, options)
         return cls(native)
 
     def table(self, name: str) -> Tree:
@@ -212,6 +231,25 @@ class Db:
     def tables(self) -> list[str]:
         """The names of all tables."""
         return self._native.tables()
+
+    def table_size(self, table: Tree) -> TableSize:
+        """Pages of a table, and about how many records and bytes it has, without reading all of it."""
+        return TableSize(*self._native.table_size(table._native))
+
+    def rename_table(self, name: str, to: str) -> None:
+        """Gives a table another name. What :meth:`table` returned stays valid."""
+        self._native.rename_table(name, to)
+
+    def delete_table(self, name: str) -> None:
+        """Deletes a table and all its records, however many, in a short commit."""
+        self._native.delete_table(name)
+
+    def ingest(
+        self, name: str, records: Iterable[tuple[bytes, bytes]], *, fill: float = 0.9
+    ) -> Tree:
+        """Makes a table of pairs of keys and values in the order of the keys, quicker than puts, with pages that are full
+        to a share. It is there when it is whole."""
+        return Tree(self, self._native.ingest(name, fill, records))
 
     @contextmanager
     def read(self) -> Iterator[Snapshot]:
@@ -258,6 +296,37 @@ class Db:
         """Deletes the records with keys from ``low`` to below ``high`` in small transactions, so that there may be any
         number, and returns how many. :meth:`Update.delete_range` is one transaction."""
         return self._native.delete_range(table._native, low, high)
+
+    def copy(
+        self,
+        path: Path,
+        *,
+        bound: int | str = "16GiB",
+        log_bytes: int | str | None = None,
+        scheme: str | None = None,
+        victim: str | None = None,
+        unit: int = 64,
+        gp: float | None = None,
+        compression: str | None = None,
+        parity: int | None = None,
+    ) -> int:
+        """Copies all tables, as they are now, to a new database at ``path`` that is made with other options, and
+        returns the number of records. The database may be used meanwhile."""
+        options = _native.DbOptions(
+            memory="64MiB",
+            bound=bound,
+            log_bytes=log_bytes,
+            scheme=scheme,
+            victim=victim,
+            unit=unit,
+            gp=gp,
+            compression=compression,
+            parity=parity,
+            serializable=False,
+            read_only=False,
+            create=True,
+        )
+        return self._native.copy(os.fspath(path), options)
 
     def back_up(self, target: Path) -> int:
         """Copies the database to a directory while it is in use, and returns the bytes that were copied: a later

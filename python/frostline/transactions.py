@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from frostline import _native
 
@@ -136,6 +137,76 @@ class Mapping(MutableMapping[bytes, bytes]):
         self._write(put_all)
 
 
+#: Bytes of a long value that are read or written at once.
+_PART = 1 << 20
+
+
+class Readable(Protocol):
+    """What a value may come from: a file that is open for reading bytes."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+class ValueReader(io.RawIOBase):
+    """The value of a key, read a part at a time."""
+
+    def __init__(self, native: _native.Transaction, table: Mapping, key: bytes, size: int) -> None:
+        self._native, self._table, self._key = native, table._native, key
+        self._size, self._at = size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        part = self._native.read_value(self._table, self._key, self._at, min(len(view), _PART))
+        view[: len(part)] = part
+        self._at += len(part)
+        return len(part)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        begins = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        if begins + offset < 0:
+            raise ValueError("a place before the value")
+        self._at = begins + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+
+class ValueWriter:
+    """Writes the value of a key, a part at a time: the key has it at the end of a ``with``, or once :meth:`finish`
+    returns. An exception that leaves the ``with`` changes nothing."""
+
+    def __init__(self, native: _native.Transaction, table: Mapping, key: bytes) -> None:
+        self._native, self._table, self._key = native, table._native, key
+        self._number = native.begin_value()
+
+    def write(self, part: bytes | bytearray | memoryview) -> int:
+        """Appends bytes; how many."""
+        view = memoryview(part).cast("B")
+        for at in range(0, len(view), _PART):
+            self._native.append_value(self._number, bytes(view[at : at + _PART]))
+        return len(view)
+
+    def finish(self) -> None:
+        """Sets the value of the key to what was written."""
+        self._native.finish_value(self._number, self._table, self._key)
+
+    def __enter__(self) -> ValueWriter:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self._native.drop_value(self._number)
+
+
 class Snapshot:
     """A state of a database. ``look[table]`` is the table in that state, as a mapping."""
 
@@ -152,6 +223,14 @@ class Snapshot:
     def get_many(self, table: Mapping, keys: Iterable[bytes]) -> list[bytes | None]:
         """The values of keys; none for those that are absent."""
         return self._native.get_many(table._native, list(keys))
+
+    def value_reader(self, table: Mapping, key: bytes) -> io.BufferedReader | None:
+        """The value of a key as a file that can be read and sought in, for values that are too long for memory;
+        none if it is absent. It is read while the snapshot is open."""
+        size = self._native.value_bytes(table._native, key)
+        if size is None:
+            return None
+        return io.BufferedReader(ValueReader(self._native, table, key, size), _PART)
 
     def contains(self, table: Mapping, key: bytes) -> bool:
         """True if the key has a value."""
@@ -221,6 +300,19 @@ class Update(Snapshot):
     def put(self, table: Mapping, key: bytes, value: bytes) -> None:
         """Sets the value of a key."""
         self._native.put(table._native, key, value)
+
+    def put_from(self, table: Mapping, key: bytes, source: Readable) -> int:
+        """Sets the value of a key to what a file gives up to its end, and returns how many bytes that is: up to
+        1 GiB, a part at a time."""
+        size = 0
+        with self.value_writer(table, key) as writer:
+            while part := source.read(_PART):
+                size += writer.write(part)
+        return size
+
+    def value_writer(self, table: Mapping, key: bytes) -> ValueWriter:
+        """A writer of the value of a key, for values that are too long for memory."""
+        return ValueWriter(self._native, table, key)
 
     def patch(self, table: Mapping, key: bytes, at: int, value: bytes) -> None:
         """Overwrites bytes of the value of a key from ``at``, as far as it goes; nothing if there is none."""

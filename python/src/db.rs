@@ -3,9 +3,11 @@
 use std::ops::Bound::{self as Edge, Excluded, Included, Unbounded};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use frostline::engine::{self, Savepoint};
+use frostline::engine::{self, LongValue, Savepoint};
+use frostline::store::Compression;
 use frostline::{Db as Inner, KeyValue, Options, Retries as InnerRetries, Snapshot, Update};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use self_cell::self_cell;
 
@@ -34,6 +36,62 @@ impl Retries {
 #[pyclass(frozen, module = "frostline", name = "Tree")]
 pub struct Tree(engine::Table);
 
+/// Options of a database.
+#[pyclass(frozen, module = "frostline")]
+pub struct DbOptions(Options);
+
+#[pymethods]
+impl DbOptions {
+    #[new]
+    #[pyo3(signature = (*, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, gp=None, compression=None, parity=None, longest_logged_value=None, serializable, read_only, create))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
+    fn new(
+        memory: Bytes,
+        bound: Bytes,
+        log_bytes: Option<Bytes>,
+        scheme: Option<String>,
+        victim: Option<String>,
+        unit: Option<u32>,
+        gp: Option<f64>,
+        compression: Option<String>,
+        parity: Option<u32>,
+        longest_logged_value: Option<Bytes>,
+        serializable: bool,
+        read_only: bool,
+        create: bool,
+    ) -> Result<DbOptions> {
+        let memory = usize::try_from(memory.get()?).unwrap_or(usize::MAX);
+        let mut options = Options::new().memory(memory).bound(bound.get()?).create(create);
+        if let Some(bytes) = log_bytes {
+            options = options.log_bytes(bytes.get()?);
+        }
+        options = options.serializable(serializable).read_only(read_only);
+        if let Some(gp) = gp {
+            options = options.gp(gp);
+        }
+        if let Some(compression) = compression {
+            options = options.compression(compression_of(&compression)?);
+        }
+        if let Some(data_zones) = parity {
+            options = options.parity(data_zones);
+        }
+        if let Some(bytes) = longest_logged_value {
+            let bytes = usize::try_from(bytes.get()?).unwrap_or(usize::MAX);
+            options = options.longest_logged_value(bytes);
+        }
+        if let Some(scheme) = scheme {
+            options = options.scheme(scheme);
+        }
+        if let Some(victim) = victim {
+            options = options.victim(victim);
+        }
+        if let Some(unit) = unit {
+            options = options.unit(unit);
+        }
+        Ok(DbOptions(options))
+    }
+}
+
 /// A database.
 #[pyclass(frozen, module = "frostline")]
 pub struct Db {
@@ -55,45 +113,19 @@ impl Db {
     /// Opens the database in a directory, and makes it if it is absent; without a directory, one in
     /// memory.
     #[staticmethod]
-    #[pyo3(signature = (path=None, *, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, gp=None, serializable, read_only, create))]
-    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
-    fn open(
-        py: Python<'_>,
-        path: Option<String>,
-        memory: Bytes,
-        bound: Bytes,
-        log_bytes: Option<Bytes>,
-        scheme: Option<String>,
-        victim: Option<String>,
-        unit: Option<u32>,
-        gp: Option<f64>,
-        serializable: bool,
-        read_only: bool,
-        create: bool,
-    ) -> Result<Db> {
-        let memory = usize::try_from(memory.get()?).unwrap_or(usize::MAX);
-        let mut options = Options::new().memory(memory).bound(bound.get()?).create(create);
-        if let Some(bytes) = log_bytes {
-            options = options.log_bytes(bytes.get()?);
-        }
-        options = options.serializable(serializable).read_only(read_only);
-        if let Some(gp) = gp {
-            options = options.gp(gp);
-        }
-        if let Some(scheme) = scheme {
-            options = options.scheme(scheme);
-        }
-        if let Some(victim) = victim {
-            options = options.victim(victim);
-        }
-        if let Some(unit) = unit {
-            options = options.unit(unit);
-        }
+    fn open(py: Python<'_>, path: Option<String>, options: &DbOptions) -> Result<Db> {
+        let options = options.0.clone();
         let inner = py.detach(|| match path {
             Some(path) => options.open(path),
             None => options.in_memory(),
         })?;
         Ok(Db { inner: OfProcess::new(DATABASE, RwLock::new(Some(Arc::new(inner)))) })
+    }
+
+    /// Copies all tables to a new database with other options; the number of records.
+    fn copy(&self, py: Python<'_>, path: String, options: &DbOptions) -> Result<u64> {
+        let (inner, options) = (self.inner()?, options.0.clone());
+        Ok(py.detach(|| options.copy(&inner, path))?)
     }
 
     /// The table of this name, made if it is absent.
@@ -107,13 +139,42 @@ impl Db {
         Ok(self.inner()?.tables())
     }
 
+    /// Gives a table another name.
+    fn rename_table(&self, py: Python<'_>, name: &str, to: &str) -> Result<()> {
+        let inner = self.inner()?;
+        Ok(py.detach(|| inner.rename_table(name, to))?)
+    }
+
+    /// Deletes a table.
+    fn delete_table(&self, py: Python<'_>, name: &str) -> Result<()> {
+        let inner = self.inner()?;
+        Ok(py.detach(|| inner.delete_table(name))?)
+    }
+
+    /// Pages of a table, and about how many records and bytes it has.
+    fn table_size(&self, py: Python<'_>, table: &Tree) -> Result<(u64, u64, u64)> {
+        let inner = self.inner()?;
+        let size = py.detach(|| inner.table_size(table.0))?;
+        Ok((size.pages, size.records, size.bytes))
+    }
+
+    /// Makes a table of pairs in the order of their keys.
+    fn ingest(&self, name: &str, fill: f64, records: &Bound<'_, PyAny>) -> Result<Tree> {
+        let inner = self.inner()?;
+        let record = |record: PyResult<Bound<'_, PyAny>>| {
+            let (key, value): (Bound<'_, PyBytes>, Bound<'_, PyBytes>) = record?.extract()?;
+            Ok::<_, Failure>((key.as_bytes().to_vec(), value.as_bytes().to_vec()))
+        };
+        Ok(Tree(inner.try_ingest(name, fill, records.try_iter()?.map(record))?))
+    }
+
     /// Begins a transaction.
     fn begin(&self, py: Python<'_>, read_only: bool) -> Result<Transaction> {
         let inner = self.inner()?;
         py.detach(|| {
             let cell = Cell::try_new(inner, |db| match read_only {
                 true => db.read().map(|snapshot| Some(Held::Read(snapshot))),
-                false => db.begin().map(|update| Some(Held::Write(update))),
+                false => db.begin().map(|update| Some(Held::Write(update, Vec::new()))),
             })?;
             let open = Open { cell: Some(cell), savepoints: Vec::new() };
             Ok(Transaction { cell: OfProcess::new(DATABASE, Mutex::new(open)) })
@@ -169,21 +230,30 @@ impl Db {
 /// A transaction that reads, or one that writes as well.
 enum Held<'d> {
     Read(Snapshot<'d>),
-    Write(Update<'d>),
+    /// With the long values that it gathers, by their numbers.
+    Write(Update<'d>, Vec<Option<LongValue<'d>>>),
 }
 
 impl<'d> Held<'d> {
     fn look(&self) -> &Snapshot<'d> {
         match self {
             Held::Read(snapshot) => snapshot,
-            Held::Write(update) => update,
+            Held::Write(update, _) => update,
         }
     }
 
     fn update(&mut self) -> std::result::Result<&mut Update<'d>, Failed> {
         match self {
             Held::Read(_) => Err(Failed::ReadOnly),
-            Held::Write(update) => Ok(update),
+            Held::Write(update, _) => Ok(update),
+        }
+    }
+
+    /// A value that is gathered, in its place.
+    fn value(&mut self, number: usize) -> std::result::Result<&mut Option<LongValue<'d>>, Failed> {
+        match self {
+            Held::Read(_) => Err(Failed::ReadOnly),
+            Held::Write(_, values) => values.get_mut(number).ok_or(Failed::Finished),
         }
     }
 }
@@ -191,6 +261,8 @@ impl<'d> Held<'d> {
 /// Why a call failed, until Python's lock is held again.
 enum Failed {
     ReadOnly,
+    /// A value was finished before.
+    Finished,
     Database(frostline::Error),
 }
 
@@ -209,6 +281,7 @@ impl From<engine::DbError> for Failed {
 impl From<Failed> for Failure {
     fn from(failed: Failed) -> Self {
         match failed {
+            Failed::Finished => Failure::new("the value is finished"),
             Failed::ReadOnly => ReadOnly::new_err("a snapshot can't be written").into(),
             Failed::Database(error) => error.into(),
         }
@@ -384,6 +457,70 @@ impl Transaction {
         Ok(records.into_iter().map(|record| pair(py, record)).collect())
     }
 
+    /// Begins to gather a long value; its number.
+    fn begin_value(&self, py: Python<'_>) -> Result<usize> {
+        self.with(py, |tx, _| match tx {
+            Held::Read(_) => Err(Failed::ReadOnly),
+            Held::Write(update, values) => {
+                values.push(Some(update.engine().long_value()));
+                Ok(values.len() - 1)
+            }
+        })
+    }
+
+    /// Appends bytes to a value that is gathered.
+    fn append_value(&self, py: Python<'_>, number: usize, bytes: PyBackedBytes) -> Result<()> {
+        self.with(py, |tx, _| {
+            let value = tx.value(number)?.as_mut().ok_or(Failed::Finished)?;
+            Ok(value.append(&bytes)?)
+        })
+    }
+
+    /// Gives a key a value that was gathered.
+    fn finish_value(&self, py: Python<'_>, number: usize, table: &Tree, key: &[u8]) -> Result<()> {
+        self.with(py, |tx, _| {
+            let value = tx.value(number)?.take().ok_or(Failed::Finished)?;
+            Ok(tx.update()?.engine().put_value(table.0, key, value)?)
+        })
+    }
+
+    /// Gives up a value that was gathered.
+    fn drop_value(&self, py: Python<'_>, number: usize) -> Result<()> {
+        self.with(py, |tx, _| Ok(drop(tx.value(number)?.take())))
+    }
+
+    /// Bytes of the value of a key, none if it is absent.
+    fn value_bytes(&self, py: Python<'_>, table: &Tree, key: &[u8]) -> Result<Option<u64>> {
+        self.with(py, |tx, _| Ok(tx.look().value_reader(table.0, key)?.map(|reader| reader.len())))
+    }
+
+    /// Up to so many bytes of the value of a key, from a place on.
+    fn read_value<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Tree,
+        key: &[u8],
+        at: u64,
+        most: usize,
+    ) -> Result<Bound<'py, PyBytes>> {
+        let bytes = self.with(py, |tx, _| {
+            let mut bytes = Vec::new();
+            let Some(mut reader) = tx.look().value_reader(table.0, key)? else { return Ok(bytes) };
+            reader.pass(at);
+            while bytes.len() < most {
+                let part = reader.next_part()?;
+                let count = part.len().min(most - bytes.len());
+                if count == 0 {
+                    break;
+                }
+                bytes.extend_from_slice(&part[..count]);
+                reader.pass(count as u64);
+            }
+            Ok(bytes)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
     /// Begins a savepoint.
     fn begin_savepoint(&self, py: Python<'_>) -> Result<()> {
         self.with(py, |tx, savepoints| {
@@ -414,8 +551,8 @@ impl Transaction {
             );
             let mut cell = open.cell.ok_or_else(|| Failure::new("the transaction has ended"))?;
             let commit = |held: &mut Ended<'_>| match held.take() {
-                Some(Held::Write(update)) if wait => update.commit(),
-                Some(Held::Write(update)) => update.commit_soon().map(drop),
+                Some(Held::Write(update, _)) if wait => update.commit(),
+                Some(Held::Write(update, _)) => update.commit_soon().map(drop),
                 Some(Held::Read(_)) | None => Ok(()),
             };
             Ok(cell.with_dependent_mut(|_, held| commit(held))?)
@@ -430,6 +567,16 @@ impl Transaction {
             ));
             Ok(())
         })
+    }
+}
+
+/// A way to compress pages, by its name.
+fn compression_of(name: &str) -> Result<Compression> {
+    match name {
+        "none" => Ok(Compression::None),
+        "lz4" => Ok(Compression::Lz4),
+        "zstd" => Ok(Compression::Zstd),
+        _ => Err(Failure::new(format!("compression {name:?}: none, lz4 and zstd are known"))),
     }
 }
 

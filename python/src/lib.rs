@@ -22,7 +22,7 @@ mod _native {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
-    use crate::db::{Db, Retries, Transaction, Tree};
+    use crate::db::{Db, DbOptions, Retries, Transaction, Tree};
     #[pymodule_export]
     use crate::error::{
         BackupFailed, Conflict, Damaged, DeviceFailed, Error, Full, InUse, NotUsable, ReadOnly,

@@ -154,7 +154,8 @@ def test_a_large_value_and_many_puts_fit_into_the_log_that_a_database_has_by_def
             assert look.get(items, b"large") == large
             assert sum(1 for _ in look.prefix(items, b"0")) == 100_000
     with fl.Db.open(bound="256MiB", log_bytes="4MiB") as db, pytest.raises(fl.Error, match="log_bytes"):
-        db.update(lambda tx: tx.put(db.table("items"), b"large", large))
+        many = {b"%08d" % n: b"x" * 100 for n in range(100_000)}
+        db.table("items").update(many)
 
 
 def in_fork(call):

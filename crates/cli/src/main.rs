@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Command::Store(command) => store::run(&command),
         Command::Serve(command) => serve::run(&command),
         Command::Top(options) => top::run(&options),
-        Command::Bench(command) => bench::run(&command),
+        Command::Bench(command) => bench::run(&command, args.verbose > 0),
         Command::Db(command) => db::run(&command),
         Command::Train(options) => learn::train_model(&options),
         Command::Model(command) => learn::model(&command),

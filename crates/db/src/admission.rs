@@ -27,9 +27,6 @@ use crate::record::logged_bytes;
 use crate::tree::SpaceEstimate;
 use crate::wal::WalError;
 
-/// Bytes that the record of a table's creation has before its writes.
-const CREATE_BYTES: usize = 4;
-
 /// The longest wait of a commit for room in the log before it checks again.
 const WAIT: Duration = Duration::from_millis(20);
 
@@ -52,12 +49,18 @@ struct Waiting {
 }
 
 impl Core {
-    /// Lets a commit make its writes, once there is room for it.
-    pub fn admit(&self, writes: &WriteSet) -> Result<Admission<'_>, DbError> {
+    /// Lets a commit make its writes, once there is room for it. Its record has so many bytes before them. The last
+    /// pages are for those that free others.
+    pub fn admit(
+        &self,
+        writes: &WriteSet,
+        before: usize,
+        frees: bool,
+    ) -> Result<Admission<'_>, DbError> {
         let wal = self.trees.wal();
-        let bytes = logged_bytes(writes) as u64;
+        let bytes = (before + logged_bytes(writes)) as u64;
         let too_large = |logged, most| Err(DbError::TooLarge { bytes, logged, most });
-        let most = (wal.largest_record() - CREATE_BYTES) as u64;
+        let most = wal.largest_record() as u64;
         if bytes > most {
             return too_large(bytes, most);
         }
@@ -66,14 +69,25 @@ impl Core {
         if needs.log_bytes > capacity / 16 {
             needs = SpaceEstimate::looked_up(&self.trees, writes)?;
         }
+        needs.log_bytes += before as u64;
         let most = capacity / 16 * 7;
         if needs.log_bytes > most {
             return too_large(needs.log_bytes, most);
         }
-        let _reservation = self.reserve(&needs, writes)?;
+        let _reservation = self.reserve(&needs, writes, frees)?;
         let (bytes, usual) = (needs.log_bytes, self.usual_log(capacity));
         self.wait_for_log(bytes, usual, capacity)?;
         Ok(Admission { core: self, bytes, is_large: bytes > usual / 4, _reservation })
+    }
+
+    /// Reserves pages.
+    pub fn reserve_pages(&self, count: u32) -> Result<Reservation<'_>, DbError> {
+        let pages = &self.trees.pages;
+        pages.reserve(count).or_else(|_| {
+            // Leaves that are empty may wait for their visit, and pages to be freed.
+            self.purge_all();
+            pages.reserve(count)
+        })
     }
 
     /// Reserves the pages of a commit.
@@ -81,12 +95,16 @@ impl Core {
         &self,
         needs: &SpaceEstimate,
         writes: &WriteSet,
+        frees: bool,
     ) -> Result<Option<Reservation<'_>>, DbError> {
         // Deletes work on a full database.
         if needs.pages == 0 {
             return Ok(None);
         }
         let pages = &self.trees.pages;
+        if frees {
+            return pages.reserve_to_free(needs.pages).map(Some);
+        }
         match pages.reserve(needs.pages) {
             Err(DbError::Full { .. }) => {
                 // Leaves that are empty may wait for their visit.

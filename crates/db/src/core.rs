@@ -10,6 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::catalog::Catalog;
 use crate::layout::FEWEST_LOG_ZONES;
 use crate::mvcc::WriteSet;
+use crate::overflow::Unowned;
 use crate::pool::CLEAN;
 use crate::record::STORE;
 use crate::tree::Trees;
@@ -25,6 +26,10 @@ pub struct Core {
     recovery_bytes: Option<u64>,
     /// The number of the next long value.
     pub next_overflow: AtomicU64,
+    /// See [`crate::Options::longest_logged_value`].
+    longest_logged_value: usize,
+    /// Pages to be freed, of values that nothing names any more.
+    pub unowned: Unowned,
     /// Unused write sets.
     spare: Mutex<Vec<Arc<WriteSet>>>,
     /// Bytes that commits under way are about to log.
@@ -103,6 +108,8 @@ impl Core {
             recovery_bytes: options.recovery_bytes,
             catalog: Catalog::default(),
             next_overflow: AtomicU64::new(0),
+            longest_logged_value: options.longest_logged_value,
+            unowned: Unowned::default(),
             spare: Mutex::default(),
             logging: Mutex::default(),
             logged: Condvar::new(),
@@ -170,11 +177,12 @@ impl Core {
         }
     }
 
-    /// Removes all ghosts that no snapshot sees, and makes all visits of leaves, also those that were put off.
+    /// Frees pages that have no owner, removes all ghosts that no snapshot sees, and makes all visits of leaves, also those that were put off.
     pub fn purge_all(&self) {
         if self.check().is_err() {
             return;
         }
+        self.free_unowned();
         self.purge_ghosts(usize::MAX);
         self.trees.visits.all_fall_due();
         self.purge_ghosts(usize::MAX);
@@ -186,6 +194,11 @@ impl Core {
         let Some(bytes) = self.recovery_bytes else { return capacity };
         let fewest = u64::from(FEWEST_LOG_ZONES) * self.trees.wal().zone_bytes();
         bytes.saturating_mul(2).max(fewest).min(capacity)
+    }
+
+    /// The longest value that goes through the log, which is to have room for several.
+    pub fn longest_logged_value(&self) -> usize {
+        self.longest_logged_value.min(self.trees.wal().largest_record() / 4)
     }
 
     /// Asks for a checkpoint.
@@ -262,7 +275,8 @@ impl Core {
         let trees = &self.trees;
         let end = trees.wal().end() + 1;
         let open = trees.window.first_open().unwrap_or(end).min(end);
+        let pinned = trees.pages.first_pinned().unwrap_or(open);
         let freed = trees.pages.first_freed().unwrap_or(open);
-        open.min(freed).min(trees.pool.needs_log_from())
+        open.min(pinned).min(freed).min(trees.pool.needs_log_from())
     }
 }

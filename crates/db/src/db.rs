@@ -8,7 +8,7 @@ use frostline_store::{Buffer, Open, Store};
 use frostline_zone::Device;
 use parking_lot::Mutex;
 
-use crate::catalog::{Catalog, MOST_TABLES, Table};
+use crate::catalog::{Catalog, Table};
 use crate::core::Core;
 use crate::layout::{Divided, Label, log_id, read_label};
 use crate::logs::durable_of_store;
@@ -165,23 +165,21 @@ impl Db {
         if core.catalog.find(name).is_some() {
             return Err(DbError::TableExists { name: name.to_string() });
         }
-        let number = core.catalog.next_number();
-        if number as usize >= MOST_TABLES {
-            let why = format!("there are {MOST_TABLES} already");
-            return Err(DbError::Options { what: "tables", why });
-        }
-        let reservation = core.trees.pages.reserve(1)?;
-        let table = core.catalog.handle(core.trees.take_page()?, number);
+        let promised = core.catalog.next_number()?;
+        let number = promised.number;
+        let reservation = core.reserve_pages(1)?;
+        let root = core.trees.take_page()?;
         drop(reservation);
-        core.trees.pool.name_tree(table.root, number + 2);
-        let made = transaction.create_tree(name, table).and_then(|()| transaction.commit_soon());
+        core.trees.pool.name_tree(root, number + 2);
+        let made =
+            transaction.create_tree(name, root, number).and_then(|()| transaction.commit_soon());
         let commit = made.inspect_err(|_| {
             // Once the record is in the log, a later error makes the database fail.
             if core.check().is_ok() {
-                core.trees.pages.give_back(table.root);
+                core.trees.pages.give_back(root);
             }
         })?;
-        core.catalog.add(name.as_bytes(), &Catalog::entry(table, false))?;
+        let table = core.catalog.add(name.as_bytes(), &Catalog::entry(root, number, false), 0)?;
         self.wait(commit)?;
         Ok(table)
     }

@@ -58,6 +58,9 @@ pub enum DbError {
         /// Bytes that the log takes.
         most: u64,
     },
+    /// A value could not be read from where it was to come from.
+    #[error("the value can't be read from its source: {0}")]
+    Input(#[source] Arc<std::io::Error>),
     /// A read-only transaction was asked to write.
     #[error("the transaction is read-only")]
     ReadOnly,
@@ -66,6 +69,9 @@ pub enum DbError {
         "the table's handle is of another database, or of an earlier opening of this one: ask this one for the table"
     )]
     ForeignTable,
+    /// The handle of a table that was deleted.
+    #[error("the table was deleted")]
+    TableDeleted,
     /// There is no such table.
     #[error("there is no table {name}")]
     NoTable {

@@ -90,6 +90,10 @@ pub struct Options {
     /// needed the oldest transactions fail with [`crate::DbError::SnapshotTooOld`] as soon as they
     /// read an overwritten record, or commit. Versions that commits under way replace come on top.
     pub version_bytes: Option<usize>,
+    /// Bytes of the longest value that goes through the log, as part of its commit. A longer one, or one that takes
+    /// more than a quarter of the largest record of the log, is written to pages of its own before, and the
+    /// commit waits until these are durable. 256 KiB unless given.
+    pub longest_logged_value: usize,
     /// Sees the progress of recovery.
     pub progress: Option<Progress>,
 }
@@ -110,6 +114,7 @@ impl Default for Options {
             log_buffer_bytes: 4 << 20,
             recovery_bytes: None,
             version_bytes: None,
+            longest_logged_value: 256 << 10,
             progress: None,
         }
     }

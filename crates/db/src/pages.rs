@@ -4,11 +4,14 @@
 //! since. A page that is freed is trimmed once the record that freed it is durable, and then used
 //! again.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::DbError;
+
+/// Pages that are kept for commits that free others, if there are many.
+const KEPT: u32 = 16;
 
 /// The numbers of the pages of a database.
 pub struct Pages {
@@ -25,6 +28,8 @@ struct State {
     freed: VecDeque<(u64, u32)>,
     /// Reserved for commits that are under way.
     reserved: u32,
+    /// Positions from which on the log is needed, for pages that are on their way in or out: how often each.
+    pinned: BTreeMap<u64, usize>,
 }
 
 /// A reservation of pages that a commit may need.
@@ -106,11 +111,41 @@ impl Pages {
         self.state().freed.front().map(|&(position, _)| position)
     }
 
-    /// Reserves pages for a commit; an error if fewer are free.
+    /// The log is needed from a position on, until it is unpinned.
+    pub fn pin(&self, position: u64) {
+        *self.state().pinned.entry(position).or_default() += 1;
+    }
+
+    /// Ends one [`Pages::pin`].
+    pub fn unpin(&self, position: u64) {
+        let pinned = &mut self.state().pinned;
+        if let Some(count) = pinned.get_mut(&position) {
+            *count -= 1;
+            if *count == 0 {
+                pinned.remove(&position);
+            }
+        }
+    }
+
+    /// The first position that is pinned.
+    pub fn first_pinned(&self) -> Option<u64> {
+        self.state().pinned.keys().next().copied()
+    }
+
+    /// Reserves pages for a commit; an error if fewer are free. A few are kept for those that free others.
     pub fn reserve(&self, count: u32) -> Result<Reservation<'_>, DbError> {
+        self.reserve_beside(count, KEPT.min(self.limit / 64))
+    }
+
+    /// Reserves pages for a commit after which more are free.
+    pub fn reserve_to_free(&self, count: u32) -> Result<Reservation<'_>, DbError> {
+        self.reserve_beside(count, 0)
+    }
+
+    fn reserve_beside(&self, count: u32, kept: u32) -> Result<Reservation<'_>, DbError> {
         let mut state = self.state();
         let left = self.limit - state.next + (state.free.len() + state.freed.len()) as u32;
-        if left < state.reserved.saturating_add(count) {
+        if left < state.reserved.saturating_add(count).saturating_add(kept) {
             return Err(DbError::Full { pages: self.limit });
         }
         state.reserved += count;

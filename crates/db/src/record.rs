@@ -4,7 +4,9 @@
 //! value, no matter which of them had reached the pages. Changes of the trees' structure are logged
 //! by page, and redone on pages that are older than the record.
 
+use crate::layout::OVERFLOW_TREE;
 use crate::mvcc::{Change, Write, WriteKind, WriteSet};
+use crate::overflow::Run;
 
 /// Pages got other contents, some were freed, and a node lost a child.
 pub const PAGES: u8 = 1;
@@ -16,6 +18,11 @@ pub const SPLIT: u8 = 3;
 pub const CREATE: u8 = 4;
 /// Of the store so much was durable: all chunks up to a number, and all notes before one.
 pub const STORE: u8 = 5;
+
+/// A transaction's writes, which note pages that are taken before another names them.
+pub const TAKE: u8 = 6;
+/// Pages are freed, and a transaction's writes are made that named them.
+pub const GIVE: u8 = 7;
 
 /// Bytes of a write in a record beside key and value, at most.
 pub const WRITE_BYTES: usize = 11;
@@ -311,6 +318,33 @@ impl<'a> PageChanges<'a> {
 pub fn parse_create(mut record: &[u8]) -> Option<(u32, &[u8])> {
     let root = u32::from_le_bytes(take(&mut record)?);
     Some((root, record))
+}
+
+/// The pages that a record of [`TAKE`] notes.
+pub fn parse_take(record: &[u8]) -> Option<Vec<Run>> {
+    let (mut runs, mut writes) = (Vec::new(), LoggedWrites::of(record));
+    while let Some(LoggedWrite { tree, change, .. }) = writes.read().ok()? {
+        let is_put = tree == OVERFLOW_TREE && change.kind == WriteKind::Put;
+        // The head of a value is no run of pages.
+        if is_put && change.value.len() > 1 {
+            runs.extend(Run::parse(change.value)?);
+        }
+    }
+    Some(runs)
+}
+
+/// The beginning of a record of [`GIVE`]: the number of runs of pages, and the runs. The writes follow.
+pub fn give_head(runs: &[Run]) -> Vec<u8> {
+    let mut head = (runs.len() as u32).to_le_bytes().to_vec();
+    head.extend_from_slice(&Run::encode(runs));
+    head
+}
+
+/// The pages that a record of [`GIVE`] frees, and the writes.
+pub fn parse_give(mut record: &[u8]) -> Option<(Vec<Run>, &[u8])> {
+    let count = u32::from_le_bytes(take(&mut record)?) as usize;
+    let (runs, writes) = record.split_at_checked(count.checked_mul(8)?)?;
+    Some((Run::parse(runs)?, writes))
 }
 
 #[cfg(test)]

@@ -15,9 +15,12 @@ use frostline_store::Store;
 use crate::core::Core;
 use crate::direction::Direction;
 use crate::layout::{CATALOG, FIRST_PAGES, OVERFLOW_TREE};
-use crate::overflow::number_behind;
+use crate::overflow::{IN_PAGES, Run, note_unowned, number_behind, piece_key};
 use crate::pages::Used;
-use crate::record::{CREATE, LoggedWrites, PAGES, SPLIT, STORE, TRANSACTION, parse_create};
+use crate::record::{
+    CREATE, GIVE, LoggedWrites, PAGES, SPLIT, STORE, TAKE, TRANSACTION, parse_create, parse_give,
+    parse_take,
+};
 use crate::scan::Scan;
 use crate::view::View;
 use crate::{DbError, Progress};
@@ -91,7 +94,7 @@ impl Recovery<'_> {
         let structure = &mut self.found.structure;
         trees.wal().replay(
             &mut |position, kind, record: &[u8]| {
-                *structure += u64::from(![TRANSACTION, STORE].contains(&kind));
+                *structure += u64::from(![TRANSACTION, STORE, TAKE, GIVE].contains(&kind));
                 match kind {
                     // The store was checked against the log when it was opened.
                     TRANSACTION | STORE => Ok(()),
@@ -101,6 +104,21 @@ impl Recovery<'_> {
                         let malformed = DbError::Record { position, what: "makes no tree" };
                         let (root, _) = parse_create(record).ok_or(malformed)?;
                         trees.redo_create(used, position, root)
+                    }
+                    TAKE => {
+                        let malformed = DbError::Record { position, what: "takes no pages" };
+                        let mut pages =
+                            parse_take(record).ok_or(malformed)?.into_iter().flat_map(Run::pages);
+                        pages.try_for_each(|page| used.set(page, true))
+                    }
+                    GIVE => {
+                        let malformed = DbError::Record { position, what: "frees no pages" };
+                        let (runs, _) = parse_give(record).ok_or(malformed)?;
+                        runs.into_iter().flat_map(Run::pages).try_for_each(|page| {
+                            // What came into them later is in the log as well.
+                            used.set(page, false)?;
+                            trees.pool.forget(page)
+                        })
                     }
                     _ => Err(DbError::Record { position, what: "is of no known kind" }),
                 }
@@ -118,7 +136,8 @@ impl Recovery<'_> {
             &mut |position, kind, record: &[u8]| {
                 let malformed = DbError::Record { position, what: "is no transaction" };
                 let record = match kind {
-                    TRANSACTION => record,
+                    TRANSACTION | TAKE => record,
+                    GIVE => parse_give(record).ok_or(malformed.clone())?.1,
                     CREATE => parse_create(record).ok_or(malformed.clone())?.1,
                     _ => return Ok(()),
                 };
@@ -146,13 +165,19 @@ fn read_catalog(core: &Core) -> Result<(), DbError> {
     pool.name_tree(CATALOG, 0);
     pool.name_tree(OVERFLOW_TREE, 1);
     let view = View::begin(&core.trees, None, false);
-    let mut tables = Scan::new(&view, Ok(CATALOG), None, Direction::Forward);
+    let mut tables = Scan::new(&view, Ok(Some(CATALOG)), None, Direction::Forward);
     while let Some((name, entry)) = tables.next()? {
-        let table = core.catalog.add(name, entry)?;
+        let table = core.catalog.add(name, entry, 0)?;
         pool.name_tree(table.root, table.number + 2);
     }
-    let mut pieces = Scan::new(&view, Ok(OVERFLOW_TREE), None, Direction::Backward);
-    let next = pieces.next()?.map_or(0, |(key, _)| number_behind(key));
+    // The last number of those in pieces, and of those in pages.
+    let mut next = 0;
+    for end in [IN_PAGES, 2 * IN_PAGES] {
+        let end = piece_key(end, 0);
+        let mut pieces = Scan::new(&view, Ok(Some(OVERFLOW_TREE)), Some(&end), Direction::Backward);
+        next = next.max(pieces.next()?.map_or(0, |(key, _)| number_behind(key) & !IN_PAGES));
+    }
+    note_unowned(core, &view)?;
     // A number is never used twice, not even if its value is gone: its pieces could come back from
     // a store that has lost the newest version of a page. A value takes more bytes of the log than
     // it takes numbers, so the numbers of this opening end below those of the next.

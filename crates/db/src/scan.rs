@@ -84,14 +84,16 @@ enum More {
 impl<'t, 'd> Scan<'t, 'd> {
     pub(crate) fn new(
         view: &'t View<'d>,
-        tree: Result<u32, DbError>,
+        tree: Result<Option<u32>, DbError>,
         bound: Option<&[u8]>,
         direction: Direction,
     ) -> Self {
         let writes = view.writes();
-        let (tree, refused) = tree.map_or_else(|error| (0, Some(error)), |tree| (tree, None));
-        let own =
-            if writes.is_empty() || refused.is_some() { Vec::new() } else { writes.sorted(tree) };
+        let is_empty = matches!(tree, Ok(None));
+        let (tree, refused) =
+            tree.map_or_else(|error| (0, Some(error)), |tree| (tree.unwrap_or(0), None));
+        let is_open = !is_empty && refused.is_none();
+        let own = if writes.is_empty() || !is_open { Vec::new() } else { writes.sorted(tree) };
         let key = |&index: &u32| writes.key(writes.get(index as usize));
         let own_at = match (bound, direction) {
             (None, _) => 0..own.len(),
@@ -103,7 +105,7 @@ impl<'t, 'd> Scan<'t, 'd> {
             }
         };
         let forward = direction == Direction::Forward;
-        let reads = view.reads.as_ref().filter(|_| refused.is_none());
+        let reads = view.reads.as_ref().filter(|_| is_open);
         let number = reads.map(|reads| reads.scan(tree, bound, forward));
         let infinite = bound.is_none() && direction == Direction::Backward;
         Scan {
@@ -117,7 +119,11 @@ impl<'t, 'd> Scan<'t, 'd> {
             fence: bound.unwrap_or_default().to_vec(),
             next_fence: Vec::new(),
             // In the search for the leaf before a fence, an empty fence stands for infinity.
-            more: if infinite { More::Leaf } else { More::First },
+            more: match (is_empty, infinite) {
+                (true, _) => More::Nothing,
+                (false, true) => More::Leaf,
+                (false, false) => More::First,
+            },
             leaves: 0,
             own,
             own_at,
@@ -151,6 +157,16 @@ impl<'t, 'd> Scan<'t, 'd> {
             Some(_) => self.value.len(),
         };
         Ok(Some((&self.key, bytes)))
+    }
+
+    /// The next key, and its value unless that is too long for a page: it is not read then. None after the last.
+    ///
+    /// # Errors
+    /// As for [`Transaction::get`](crate::Transaction::get).
+    #[expect(clippy::type_complexity, reason = "a name would hide that it is a key and a value")]
+    pub fn next_in_page(&mut self) -> Result<Option<(&[u8], Option<&[u8]>)>, DbError> {
+        let found = self.step()?;
+        Ok(found.map(|found| (&self.key[..], (found == Lookup::Value).then_some(&self.value[..]))))
     }
 
     /// Puts the next record into `key` and `value`, and notes that it was read.

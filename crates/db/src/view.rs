@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use crate::DbError;
-use crate::layout::OVERFLOW_TREE;
 use crate::mvcc::{Lookup, Reads, Snapshot, WriteKind, WriteSet, hash_of};
-use crate::overflow::{PIECE, parse_overflow, piece_key};
+use crate::overflow::ValueReader;
 use crate::tree::{Trees, leaf_cache};
 
 /// A view of the trees as of a snapshot, with uncommitted writes over it.
@@ -74,24 +73,26 @@ impl<'d> View<'d> {
         })
     }
 
-    /// Replaces a reference to pieces by the value.
+    /// A view of the same snapshot without the writes.
+    pub fn alike(&self) -> View<'d> {
+        let snapshot = self.trees.versions.alike(&self.snapshot);
+        View { trees: self.trees, snapshot, writes: None, reads: None }
+    }
+
+    /// Replaces a reference to a long value by the value.
     pub fn join(&self, value: &mut Vec<u8>) -> Result<(), DbError> {
-        let (id, len) = parse_overflow(value)?;
-        let mut piece = Vec::new();
-        value.clear();
-        for n in 0..len.div_ceil(PIECE) {
-            let key = piece_key(id, n);
-            if self.find(OVERFLOW_TREE, &key, &mut piece)? != Lookup::Value {
-                return Err(DbError::Page { page: OVERFLOW_TREE, what: "a piece is missing" });
+        let reference = std::mem::take(value);
+        let Some(mut reader) = ValueReader::new(self, Lookup::Overflow, reference)? else {
+            return Ok(());
+        };
+        loop {
+            let part = reader.next_part()?;
+            if part.is_empty() {
+                return Ok(());
             }
-            if piece.len() != (len - n * PIECE).min(PIECE) {
-                return Err(DbError::Page {
-                    page: OVERFLOW_TREE,
-                    what: "a piece is of another value",
-                });
-            }
-            value.extend_from_slice(&piece);
+            value.extend_from_slice(part);
+            let bytes = part.len() as u64;
+            reader.pass(bytes);
         }
-        Ok(())
     }
 }

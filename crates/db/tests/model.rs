@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use frostline_db::{Create, Db, DbError, Direction, Options, Replacement, Table, Transaction};
+use frostline_db::{
+    Create, Db, DbError, Direction, LONGEST_VALUE, Options, Replacement, Table, Transaction,
+};
 use frostline_store::{Cleaning, Format};
 use frostline_zone::{Device, Shape, in_memory};
 use rand::rngs::StdRng;
@@ -72,10 +74,10 @@ fn step(rng: &mut StdRng, transaction: &mut Transaction<'_>, table: Table, map: 
             }
         }
         9 => {
-            // The key is too long, or the value longer than a record of the log. Nothing changes by it.
+            // The key is too long, or the value. Nothing changes by it.
             let (long, value) = match rng.random() {
                 true => (vec![1; 513], vec![1; rng.random_range(0..5000)]),
-                false => (key, vec![0; 2 << 20]),
+                false => (key, vec![0; LONGEST_VALUE + 1]),
             };
             assert!(transaction.put(table, &long, &value).is_err());
         }
@@ -240,11 +242,11 @@ fn keys_and_values_that_are_too_long_are_refused() {
     transaction.commit().unwrap();
     assert_eq!(db.begin_read().unwrap().get(table, &[1; 512]).unwrap().unwrap().len(), 100_000);
     let mut large = db.begin().unwrap();
-    // Longer than any record of the log may be: refused before it is copied.
-    let refused = large.put(table, b"k", &vec![1; 3 << 20]);
-    assert!(matches!(refused, Err(DbError::TooLarge { .. })));
-    for key in 0..40_u8 {
-        large.put(table, &[key], &vec![1; 100_000]).unwrap();
+    let refused = large.put(table, b"k", &vec![0; LONGEST_VALUE + 1]);
+    assert!(matches!(refused, Err(DbError::ValueTooLong { longest: LONGEST_VALUE, .. })));
+    // Each of them goes through the log.
+    for key in 0..200_u8 {
+        large.put(table, &[key], &vec![1; 20_000]).unwrap();
     }
     assert!(matches!(large.commit(), Err(DbError::TooLarge { .. })));
     let mut reader = db.begin_read().unwrap();

@@ -31,7 +31,7 @@ fn writes(number: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let mut writes = vec![(LAST.to_vec(), Some(number.to_le_bytes().to_vec()))];
     for _ in 0..rng.random_range(1..8) {
         let key = format!("{:05}", rng.random_range(0..3000)).into_bytes();
-        let bytes = [20, 300, 300, 6000][rng.random_range(0..4)];
+        let bytes = [20, 300, 300, 9000][rng.random_range(0..4)];
         let value = rng.random_bool(0.8).then(|| vec![number as u8; rng.random_range(0..bytes)]);
         writes.push((key, value));
     }
@@ -69,6 +69,8 @@ fn as_a_process() {
         buffer_bytes: [64, 200][rng.random_range(0..2)] * 4096,
         background: !is_in_order,
         cleaning: if is_in_order { Cleaning::Inline } else { Cleaning::Background },
+        // Some values have pages of their own.
+        longest_logged_value: 6000,
         ..Options::default()
     };
     let db = Db::open(&device, &options).or_else(|error| {

@@ -3,7 +3,7 @@
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use frostline_db::{self as engine, Commit, DbError, Stats, Table};
+use frostline_db::{self as engine, Commit, DbError, Stats, Table, TableSize};
 
 use crate::range::Keys;
 use crate::{Error, Result, Retries, Snapshot, Update};
@@ -48,6 +48,79 @@ impl Db {
     /// The names of all tables, in order.
     pub fn tables(&self) -> Vec<String> {
         self.inner.tables().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// The size of a table: its pages are counted, its records and their bytes estimated from 64 of its leaves. It
+    /// takes as long as reading the nodes above the leaves; [`Snapshot::len`] counts the records.
+    ///
+    /// # Errors
+    /// The table was deleted; a damaged page; an error of the device.
+    pub fn table_size(&self, table: Table) -> Result<TableSize> {
+        Ok(self.inner.table_size(table)?)
+    }
+
+    /// Gives a table another name. Its handles stay valid.
+    ///
+    /// # Errors
+    /// There is no such table, or one that has the new name; [`Error::ReadOnly`]; an error of the device.
+    pub fn rename_table(&self, name: &str, to: &str) -> Result<()> {
+        self.check_writable()?;
+        Ok(self.inner.rename_table(name, to)?)
+    }
+
+    /// Deletes a table with all its records, in a commit that is as short for many of them as for few. Handles of it
+    /// are refused from now on; a range that has begun goes to its end. Its pages are freed soon, once
+    /// no snapshot sees them.
+    ///
+    /// # Errors
+    /// There is no such table; [`Error::ReadOnly`]; an error of the device.
+    pub fn delete_table(&self, name: &str) -> Result<()> {
+        self.check_writable()?;
+        Ok(self.inner.delete_table(name)?)
+    }
+
+    /// Makes a table of records that come in the order of their keys, several times as fast as puts, with pages that
+    /// are nine tenths full. It appears when it is whole, and all of it is durable then; a crash before leaves
+    /// nothing of it. Records that are to join others in a table are put instead.
+    ///
+    /// ```
+    /// # let db = frostline::Options::new().bound(256 << 20).in_memory()?;
+    /// let squares = db.ingest("squares", (0..100_000u32).map(|n| (n.to_be_bytes(), (u64::from(n) * 2).to_string())))?;
+    /// assert_eq!(db.read()?.len(squares)?, 100_000);
+    /// # Ok::<(), frostline::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is a table of this name; keys that are not in order; a record that is longer than 900 bytes; the
+    /// database is full; [`Error::ReadOnly`]; an error of the device.
+    pub fn ingest<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        name: &str,
+        records: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<Table> {
+        self.try_ingest(name, 0.9, records.into_iter().map(Ok::<_, Error>))
+    }
+
+    /// As [`Db::ingest`], of records that may fail to come, with pages that are full to a share.
+    ///
+    /// # Errors
+    /// Those of [`Db::ingest`]; the first error among the records.
+    pub fn try_ingest<K: AsRef<[u8]>, V: AsRef<[u8]>, E: From<Error>>(
+        &self,
+        name: &str,
+        fill: f64,
+        records: impl IntoIterator<Item = Result<(K, V), E>>,
+    ) -> Result<Table, E> {
+        self.check_writable()?;
+        let records = records.into_iter().map(|record| record.map_err(Stopped::Records));
+        self.inner.ingest(name, fill, records).map_err(|stopped| match stopped {
+            Stopped::Records(error) => error,
+            Stopped::Database(error) => Error::from(error).into(),
+        })
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        if self.read_only { Err(Error::ReadOnly) } else { Ok(()) }
     }
 
     /// Runs `body` in a transaction and commits it: all its writes survive any crash once this
@@ -178,9 +251,7 @@ impl Db {
     /// # Errors
     /// [`Error::ReadOnly`]; an earlier error, after which the database can no longer be trusted.
     pub fn begin(&self) -> Result<Update<'_>> {
-        if self.read_only {
-            return Err(Error::ReadOnly);
-        }
+        self.check_writable()?;
         Ok(Update::new(match self.serializable {
             true => self.inner.begin_serializable()?,
             false => self.inner.begin()?,
@@ -254,6 +325,18 @@ impl Db {
             Err(store) => store.checkpoint().map_err(DbError::from)?,
         }
         Ok(())
+    }
+}
+
+/// Why a table was not made.
+enum Stopped<E> {
+    Records(E),
+    Database(DbError),
+}
+
+impl<E> From<DbError> for Stopped<E> {
+    fn from(error: DbError) -> Self {
+        Stopped::Database(error)
     }
 }
 

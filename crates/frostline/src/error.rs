@@ -28,6 +28,9 @@ pub enum Error {
     /// longer kept: begin it again, and end it sooner.
     #[error("too old: {}", cause(.0))]
     TooOld(#[source] Arc<DbError>),
+    /// What was to become a value could not be read. The transaction is as it was.
+    #[error("{}", cause(.0))]
+    Input(#[source] Arc<DbError>),
     /// The database is open [for reading only](crate::Options::read_only).
     #[error("the database is open for reading only")]
     ReadOnly,
@@ -106,12 +109,14 @@ fn kind_of(error: &DbError) -> fn(Arc<DbError>) -> Error {
     match error {
         E::Conflict => |_| Error::Conflict,
         E::ReadOnly => |_| Error::ReadOnly,
+        E::Input(_) => Error::Input,
         E::SnapshotTooOld { .. } => Error::TooOld,
         E::KeyTooLong { .. }
         | E::ValueTooLong { .. }
         | E::TooLarge { .. }
         | E::NoTable { .. }
         | E::ForeignTable
+        | E::TableDeleted
         | E::TableExists { .. }
         | E::TooSmall { .. }
         | E::Options { .. } => Error::Refused,

@@ -106,7 +106,7 @@ pub use db::Db;
 pub use error::{Error, Result};
 #[cfg(feature = "backup")]
 pub use frostline_backup::{Backup, BackupError, Followed, Follower, Target};
-pub use frostline_db::{Commit, Stats, Table};
+pub use frostline_db::{Commit, Stats, Table, TableSize, ValueReader, ValueWriter};
 pub use options::Options;
 pub use range::{KeyValue, Range};
 pub use retries::Retries;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use frostline_db as engine;
 use frostline_store::{Cleaning, Format};
-use frostline_zone::{self as zone, Device, OpenOptions, Overlay, Shape};
+use frostline_zone::{self as zone, Device, DeviceError, OpenOptions, Overlay, Shape};
 
 use crate::{Db, Error, Options, Result};
 
@@ -57,6 +57,44 @@ impl Options {
         self.open_device(zone::open(&uri(path), &open)?)
     }
 
+    /// Copies a database, as it is now, to a new one at `path` that is made with these options: so it gets another
+    /// scheme, compression, unit, size, log or parity. What a scheme has learned is not copied. The database can be
+    /// used meanwhile; it keeps in memory what is overwritten before it is copied. The copy appears when it is whole.
+    /// Returns its records.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # std::env::set_current_dir(&directory)?;
+    /// # use frostline::{Db, Options};
+    /// let db = Options::new().bound(256 << 20).open("my.frost")?;
+    /// let items = db.table("items")?;
+    /// db.update(|tx| tx.put(items, "a", "hello"))?;
+    /// Options::new().bound(256 << 20).scheme("sepbit").copy(&db, "other.frost")?;
+    /// db.close()?;
+    /// std::fs::remove_dir_all("my.frost")?;
+    /// std::fs::rename("other.frost", "my.frost")?;
+    /// # assert_eq!(Db::open("my.frost")?.tables(), ["items"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Something is at `path`; the options are not valid; [`Error::TooOld`], if too much was overwritten meanwhile;
+    /// the copy is full; an error of the file system.
+    pub fn copy(&self, db: &Db, path: impl AsRef<Path>) -> Result<u64> {
+        let (path, mut records) = (path.as_ref(), 0);
+        let taken = || DeviceError::Exists { path: path.to_owned() };
+        if !is_absent(path) {
+            return Err(taken().into());
+        }
+        let is_first = zone::create_whole(path, &self.shape(), |device| {
+            engine::Db::create(&device, &self.format(&*device))?;
+            let copy = self.clone().read_only(false).open_device(device)?;
+            records = db.inner.copy_to(&copy.inner)?;
+            copy.close()
+        })?;
+        if is_first { Ok(records) } else { Err(taken().into()) }
+    }
+
     /// Opens the database on a device, and makes it if the device is empty.
     ///
     /// # Errors
@@ -80,6 +118,7 @@ impl Options {
             accept_loss: self.accept_loss,
             schemes: self.schemes,
             recovery_bytes: Some(RECOVERY_BYTES),
+            longest_logged_value: self.longest_logged_value,
             background: !self.read_only,
             cleaning: if self.read_only { Cleaning::Inline } else { Cleaning::Background },
             ..engine::Options::default()

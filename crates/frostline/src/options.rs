@@ -31,6 +31,7 @@ pub struct Options {
     pub(crate) tries: u32,
     pub(crate) compression: Compression,
     pub(crate) gp: f64,
+    pub(crate) longest_logged_value: usize,
 }
 
 impl Default for Options {
@@ -52,6 +53,7 @@ impl Default for Options {
             tries: TRIES,
             compression: Compression::default(),
             gp,
+            longest_logged_value: engine::Options::default().longest_logged_value,
         }
     }
 }
@@ -164,6 +166,14 @@ impl Options {
     /// default is LZ4; zstd needs the feature `zstd`.
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
+        self
+    }
+
+    /// Sets the longest value that goes through the log, in bytes. A longer one goes to pages of its own before its
+    /// commit, which writes it once in place of twice and waits for the device two times more. The default is
+    /// 256 KiB.
+    pub fn longest_logged_value(mut self, bytes: usize) -> Self {
+        self.longest_logged_value = bytes;
         self
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, Deref, RangeBounds};
 
-use frostline_db::{Commit, Direction, Table, Transaction};
+use frostline_db::{Commit, Direction, Table, Transaction, ValueReader, ValueWriter};
 
 use crate::range::{KeyValue, Keys};
 use crate::{Range, Result};
@@ -39,6 +39,33 @@ impl<'d> Snapshot<'d> {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         keys.into_iter().map(|key| self.get(table, key)).collect()
+    }
+
+    /// A reader of the value of a key, for values that are too long for memory; none if there is no value. It
+    /// reads as it is asked, and can [seek](std::io::Seek).
+    ///
+    /// ```
+    /// use std::io::Read;
+    /// # let db = frostline::Options::new().bound(256 << 20).in_memory()?;
+    /// let films = db.table("films")?;
+    /// db.update(|tx| tx.put_from(films, "Nosferatu", std::io::repeat(7).take(5_000_000)))?;
+    /// let look = db.read()?;
+    /// if let Some(mut film) = look.value_reader(films, "Nosferatu")? {
+    ///     let mut frame = [0; 1000];
+    ///     film.read_exact(&mut frame)?;
+    ///     assert_eq!((film.len(), frame), (5_000_000, [7; 1000]));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::get`].
+    pub fn value_reader(
+        &self,
+        table: Table,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<ValueReader<'_, 'd>>> {
+        Ok(self.inner.value_reader(table, key.as_ref())?)
     }
 
     /// True if the key has a value, which is not read if it is too long for a page.
@@ -128,6 +155,50 @@ impl<'d> Update<'d> {
         value: impl AsRef<[u8]>,
     ) -> Result<()> {
         Ok(self.snapshot.inner.put(table, key.as_ref(), value.as_ref())?)
+    }
+
+    /// Sets the value of a key to what a reader gives up to its end, and returns how many bytes that is. Up to 1 GiB of
+    /// it goes to the database as it is read, in 5 MB of memory; what is longer than 256 KiB does not go through the
+    /// log. If the transaction runs again, the reader has to be made again: so it is made in the body of an update.
+    ///
+    /// # Errors
+    /// Those of [`Update::put`]; [`Error::Input`](crate::Error::Input) if the reader fails: the key has the value that
+    /// it had.
+    pub fn put_from(
+        &mut self,
+        table: Table,
+        key: impl AsRef<[u8]>,
+        reader: impl std::io::Read,
+    ) -> Result<u64> {
+        Ok(self.snapshot.inner.put_from(table, key.as_ref(), reader)?)
+    }
+
+    /// A writer of the value of a key, which has it once the writer is [finished](ValueWriter::finish). As for
+    /// [`Update::put_from`], it may be longer than memory.
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// # let db = frostline::Options::new().bound(256 << 20).in_memory()?;
+    /// let films = db.table("films")?;
+    /// db.try_update(|tx| {
+    ///     let mut film = tx.value_writer(films, "Nosferatu")?;
+    ///     for frame in 0..1000u32 {
+    ///         writeln!(film, "frame {frame}")?;
+    ///     }
+    ///     film.finish()?;
+    ///     Ok::<_, Box<dyn std::error::Error>>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Update::put`].
+    pub fn value_writer(
+        &mut self,
+        table: Table,
+        key: impl AsRef<[u8]>,
+    ) -> Result<ValueWriter<'_, 'd>> {
+        Ok(self.snapshot.inner.value_writer(table, key.as_ref())?)
     }
 
     /// Overwrites bytes of the value of a key from `at`: cheaper than to get it and put it all. Bytes

@@ -45,6 +45,17 @@ fn the_orders_are_found_by_customer() {
 }
 
 #[test]
+fn the_server_takes_a_long_file_and_gives_it_back() {
+    let expected = [
+        "PUT: HTTP/1.1 201 Created, 0 bytes",
+        "GET: HTTP/1.1 200 OK, 5000000 bytes",
+        "DELETE: HTTP/1.1 204 No Content, 0 bytes",
+        "GET: HTTP/1.1 404 Not Found, 0 bytes",
+    ];
+    assert_eq!(lines_of("server", "s"), expected);
+}
+
+#[test]
 fn the_schemes_are_compared() {
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/tiny_zipf10.u32.zst");
     assert!(Path::new(trace).exists());

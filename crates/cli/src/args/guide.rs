@@ -48,6 +48,7 @@ const EXAMPLES: &[&str] = &[
     "db check file:database",
     "db stats file:database",
     "db dump file:database",
+    "db copy file:database file:copy --scheme sepbit",
     "db backup file:database backup",
     "db restore backup file:again",
     "serve nbd file:disk --create --size 1GiB --listen ./disk.sock",

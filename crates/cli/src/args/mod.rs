@@ -26,7 +26,7 @@ pub use self::as_store::StoreArg;
 pub use self::backup::{BackupArgs, RestoreArgs};
 pub use self::bench::{BenchCommand, BenchStoreArgs};
 pub use self::database::DatabaseArgs;
-pub use self::db::{DbCommand, DumpArgs, LookDbArgs};
+pub use self::db::{CopyArgs, DbCommand, DumpArgs, LookDbArgs};
 pub use self::guide::command;
 pub use self::learn::{
     AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelCommand, StudyArgs, TrainArgs,

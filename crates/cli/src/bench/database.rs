@@ -18,6 +18,7 @@ pub fn run(
     command: &'static str,
     args: &DatabaseArgs,
     workload: &impl Benchmark,
+    all_figures: bool,
 ) -> Result<String, Failure> {
     let outputs = args.json.as_deref().into_iter().chain(args.record.as_deref());
     let interrupt = Interrupt::watch().map_err(|e| Failure::job(command, &e.to_string()))?;
@@ -32,7 +33,8 @@ pub fn run(
     let report = args.bench().run(workload, &*monitor);
     // The picture goes before anything is printed.
     drop(monitor);
-    outcome(command, args, &report.map_err(|e| lab_failure(command, e))?, &interrupt)
+    let report = report.map_err(|e| lab_failure(command, e))?;
+    outcome(command, args, &report, all_figures, &interrupt)
 }
 
 /// The table or the JSON. It comes with a failure if a condition of the data does not hold, or if a
@@ -41,10 +43,11 @@ fn outcome(
     command: &str,
     args: &DatabaseArgs,
     report: &DatabaseReport,
+    all_figures: bool,
     interrupt: &Interrupt,
 ) -> Result<String, Failure> {
     let trace = args.record.as_ref().map(|path| path.display().to_string());
-    let text = || text(report, trace.as_deref());
+    let text = || text(report, trace.as_deref(), all_figures);
     let text = output::emit(command, args.json.as_deref(), report, text)?;
     let failed = |why: &str| Err(Failure::job(command, why).with_data(text.clone()));
     match report.runs.iter().map(DatabaseRun::failed).sum::<usize>() {

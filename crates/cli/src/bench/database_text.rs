@@ -10,22 +10,26 @@ use frostline_store::Compression;
 use super::speed;
 use crate::table::columns;
 
-/// The report: a column for each scheme, and below it the details of each run. `trace` is the file
-/// with the recorded page writes.
-pub fn text(report: &DatabaseReport, trace: Option<&str>) -> String {
+/// The report: with `all_figures` a column for each scheme and the details of each run, and behind them the answer.
+/// `trace` is the file with the recorded page writes.
+pub fn text(report: &DatabaseReport, trace: Option<&str>, all_figures: bool) -> String {
     if report.runs.is_empty() {
         return String::new();
     }
-    let mut text = head(report) + "\n" + &figures(&report.runs);
-    if let [first, others @ ..] = &report.runs[..]
-        && !others.is_empty()
-    {
-        text += &format!("\n{}", differences(first, others));
+    let mut text = head(report);
+    if all_figures {
+        text += &format!("\n{}", figures(&report.runs));
+        for run in &report.runs {
+            text += &format!("\n{}", details(run, report.runs.len() > 1));
+        }
     }
-    for run in &report.runs {
-        text += &format!("\n{}", details(run, report.runs.len() > 1));
-        if let Some(trace) = trace {
-            let replay = &run.replay;
+    text += &format!("\n{}", answer(&report.runs));
+    text.extend(report.runs.iter().map(|run| verdict(run, report.runs.len() > 1)));
+    if !all_figures {
+        text += "all figures, each kind of transaction and each condition: -v\n";
+    }
+    if let Some(trace) = trace {
+        for replay in report.runs.iter().map(|run| &run.replay) {
             text += &format!("\n{}\n{}\n", replay.command(trace), replay.closeness());
         }
     }
@@ -170,32 +174,65 @@ fn figures(runs: &[DatabaseRun]) -> String {
     columns(&headings, 1, rows.collect())
 }
 
-/// A figure's name, and its value for a run.
-type Measure = (&'static str, fn(&DatabaseRun) -> f64);
+/// A figure of the answer: its name, its text for a run, and its value, if it is held against the first run's.
+type Answer = (&'static str, fn(&DatabaseRun) -> String, Option<fn(&DatabaseRun) -> f64>);
 
-/// The figures by which people choose a scheme.
-const CHOSEN_BY: [Measure; 4] = [
-    ("tpmC", |run| run.tpmc.unwrap_or(f64::NAN)),
-    ("transactions/s", |run| run.ops_per_second),
-    ("WAF", |run| run.run.waf),
-    ("FAR", |run| run.run.far.unwrap_or(f64::NAN)),
+/// The figures by which people choose a scheme. A row without any text is left out.
+const ANSWER: [Answer; 6] = [
+    (
+        "tpmC",
+        |run| run.tpmc.map(|tpmc| format!("{tpmc:.0}")).unwrap_or_default(),
+        Some(|run| run.tpmc.unwrap_or(f64::NAN)),
+    ),
+    ("transactions/s", |run| format!("{:.0}", run.ops_per_second), Some(|run| run.ops_per_second)),
+    (
+        "device bytes/byte updated",
+        |run| number(run.device_bytes_per_updated_byte, 2),
+        Some(|run| run.device_bytes_per_updated_byte.unwrap_or(f64::NAN)),
+    ),
+    ("  if the same pages were written whole, in place", |run| number(in_place(run), 1), None),
+    ("WAF", |run| format!("{:.4}", run.run.waf), Some(|run| run.run.waf)),
+    (
+        "latency us p50, p99",
+        |run| format!("{:.0}, {:.0}", run.latency_us.p50, run.latency_us.p99),
+        None,
+    ),
 ];
 
-/// The differences of the other schemes from the first.
-fn differences(first: &DatabaseRun, others: &[DatabaseRun]) -> String {
-    let against = format!("against {}", first.run.scheme);
-    let schemes = others.iter().map(|run| run.run.scheme.as_str());
-    let headings: Vec<_> = std::iter::once(against.as_str()).chain(schemes).collect();
-    let row = |(name, value): &Measure| {
-        let percent = |run| (value(run) / value(first) - 1.0) * 100.0;
-        let cells = others.iter().map(percent).map(|percent| match percent.is_finite() {
-            true => format!("{percent:+.1} %"),
-            false => String::new(),
-        });
+/// Bytes for each byte updated that a B+-tree writes whose pages leave memory as often, with the same log: whole pages.
+fn in_place(run: &DatabaseRun) -> Option<f64> {
+    per(run.run.user_writes * 4096 + run.bytes_by_cause.log, run.updated_bytes)
+}
+
+/// The answer: a column for each scheme, against the first.
+fn answer(runs: &[DatabaseRun]) -> String {
+    let schemes = runs.iter().map(|run| run.run.scheme.as_str());
+    let headings: Vec<_> = std::iter::once("").chain(schemes).collect();
+    let row = |(name, text, value): &Answer| {
+        let cell = |(index, run): (usize, &DatabaseRun)| {
+            let change = value.filter(|_| index > 0).map(|value| value(run) / value(&runs[0]));
+            match change.filter(|change| change.is_finite()) {
+                Some(change) => format!("{} ({:+.1} %)", text(run), (change - 1.0) * 100.0),
+                None => text(run),
+            }
+        };
+        let cells = runs.iter().enumerate().map(cell);
         std::iter::once(name.to_string()).chain(cells).collect::<Vec<_>>()
     };
-    let rows = CHOSEN_BY.iter().map(row).filter(|row| row[1..].iter().any(|cell| !cell.is_empty()));
+    let rows = ANSWER.iter().map(row).filter(|row| row[1..].iter().any(|cell| !cell.is_empty()));
     columns(&headings, 1, rows.collect())
+}
+
+/// One line if all conditions of a run hold; otherwise those that do not.
+fn verdict(run: &DatabaseRun, named: bool) -> String {
+    let name = if named { format!("{}: ", run.run.scheme) } else { String::new() };
+    let failed: String = run.conditions.iter().filter(|row| !row.ok).map(condition).collect();
+    match run.conditions.len() {
+        0 => String::new(),
+        _ if !failed.is_empty() => format!("{name}{failed}"),
+        1 => format!("{name}the condition of its data holds\n"),
+        count => format!("{name}all {count} conditions of its data hold\n"),
+    }
 }
 
 const LATENCIES: [&str; 5] = ["p50 us", "p95", "p99", "p99.9", "most"];

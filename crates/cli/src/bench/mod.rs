@@ -13,14 +13,18 @@ use crate::interrupt::Interrupt;
 use crate::screen::Screen;
 use crate::top::Live;
 
-/// Runs the bench that the arguments name.
-pub fn run(command: &BenchCommand) -> Result<String, Failure> {
+/// Runs the bench that the arguments name. The text has all figures if asked for.
+pub fn run(command: &BenchCommand, all_figures: bool) -> Result<String, Failure> {
     match command {
         BenchCommand::Store(args) => store::run(args),
-        BenchCommand::Tpcc(args) => database::run("bench tpcc", &args.database, &args.options()),
-        BenchCommand::Ycsb(args) => database::run("bench ycsb", &args.database, &args.bench()),
+        BenchCommand::Tpcc(args) => {
+            database::run("bench tpcc", &args.database, &args.options(), all_figures)
+        }
+        BenchCommand::Ycsb(args) => {
+            database::run("bench ycsb", &args.database, &args.bench(), all_figures)
+        }
         BenchCommand::Linkbench(args) => {
-            database::run("bench linkbench", &args.database, &args.options())
+            database::run("bench linkbench", &args.database, &args.options(), all_figures)
         }
     }
 }

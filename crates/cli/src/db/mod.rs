@@ -1,6 +1,7 @@
 //! `frostline db`: look into the databases of a store, and check them.
 
 mod check;
+mod copy;
 mod dump;
 mod stats;
 
@@ -20,6 +21,7 @@ pub fn run(command: &DbCommand) -> Result<String, Failure> {
         DbCommand::Check(args) => check::run(args),
         DbCommand::Stats(args) => stats::run(args),
         DbCommand::Dump(args) => dump::run(args),
+        DbCommand::Copy(args) => copy::run(args),
         DbCommand::Backup(args) => backup::back_up(args),
         DbCommand::Restore(args) => backup::run_restore(args),
     }
@@ -30,12 +32,17 @@ pub fn run(command: &DbCommand) -> Result<String, Failure> {
 const MOST_CHANGES: u64 = 8 << 30;
 
 /// Opens the databases of a device for inspection: damage from a crash is repaired in memory, and
-/// nothing on the device changes.
+/// nothing on the device changes. What is lost is left out.
 fn open(uri: &str) -> Result<Instances, Failure> {
+    open_or_not(uri, true)
+}
+
+/// The same, or not at all if something is lost and that is not accepted.
+fn open_or_not(uri: &str, accept_loss: bool) -> Result<Instances, Failure> {
     let view = Overlay::over(open_to_look(uri)?, MOST_CHANGES);
     let device = view.map_err(|error| device_failure(uri, &error))?;
     let options = Options {
-        accept_loss: true,
+        accept_loss,
         background: false,
         hotness: false,
         cleaning: Cleaning::Inline,

@@ -261,3 +261,22 @@ fn wrong_usage_is_told_in_one_line() {
         assert!(err.starts_with(&format!("frostline: {said}")), "{line}: {err}");
     }
 }
+
+#[test]
+fn a_copy_has_all_records_under_another_scheme() {
+    let scratch = Scratch::new();
+    let bench =
+        "bench ycsb --workload a --records 300 --value-bytes 40 --tenants 2 --transactions 100 -q";
+    scratch.quiet(&format!(
+        "{bench} --device file:d --size 64MiB --zone 256KiB --scheme nosep --unit 4096"
+    ));
+    scratch.quiet("db copy file:d file:e --scheme sepbit --unit 64 -q");
+    assert_eq!(scratch.quiet("db dump file:e"), scratch.quiet("db dump file:d"));
+    let check = scratch.json("db check file:e --json");
+    assert!(check["findings"].as_array().is_none_or(|findings| findings.is_empty()), "{check}");
+    let info = scratch.json("store info file:e --json");
+    assert_eq!((info["scheme"].as_str(), info["unit"].as_u64()), (Some("sepbit"), Some(64)));
+    let said = scratch.fails(2, "db copy file:d file:f --scheme nonesuch");
+    assert!(said.contains("nonesuch") && !scratch.path("f").exists(), "{said}");
+    scratch.fails(1, "db copy file:d file:e");
+}

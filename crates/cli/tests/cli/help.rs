@@ -2,7 +2,7 @@
 
 use crate::run::Scratch;
 
-const COMMANDS: [&str; 43] = [
+const COMMANDS: [&str; 44] = [
     "",
     "sim",
     "schemes",
@@ -34,6 +34,7 @@ const COMMANDS: [&str; 43] = [
     "db check",
     "db stats",
     "db dump",
+    "db copy",
     "db backup",
     "db restore",
     "train",

@@ -10,6 +10,7 @@ use frostline_zone::DeviceError;
 
 use crate::core::Core;
 use crate::layout::{CATALOG, LABEL_PAGE, OVERFLOW_TREE};
+use crate::overflow::DeletedTree;
 use crate::pages::Used;
 use crate::{Db, DbError};
 use overflow::LongValues;
@@ -23,8 +24,10 @@ pub struct Check {
     pub findings: Vec<Finding>,
     /// All trees: the catalog, the tables by name, the pieces of long values.
     pub trees: Vec<TreeCheck>,
-    /// Values that are kept in pieces.
+    /// Values that are too long for a page.
     pub long_values: u64,
+    /// Pages that are these values' own: those that did not go through the log have some.
+    pub value_pages: u64,
     /// Pages that the database has in the store.
     pub pages: u32,
 }
@@ -114,8 +117,10 @@ impl Db {
         let mut reached = Used::none(core.trees.pages.limit());
         reached.set(LABEL_PAGE, true)?;
         let mut long_values = LongValues::default();
-        let mut is_complete = true;
-        for (table, root) in roots(core) {
+        // What is left of a table whose pages are being freed is no whole tree.
+        let (mut is_complete, deleted) = (true, core.unowned.trees());
+        is_complete &= deleted.iter().all(|tree| tree.from.is_empty());
+        for (table, root) in roots(core, &deleted) {
             let mut walk = Walk::new(&core.trees, root, &mut reached);
             walk.tree(&mut |page, record| match root {
                 CATALOG => None,
@@ -124,21 +129,32 @@ impl Db {
             })?;
             is_complete &= walk.is_complete();
             check.findings.append(&mut walk.findings);
-            check.trees.push(walk.counted(table));
+            if !deleted.iter().any(|tree| tree.root == root) {
+                check.trees.push(walk.counted(table));
+            }
         }
         check.long_values = long_values.count();
+        check.value_pages = long_values.pages();
+        check.findings.extend(long_values.reach(&mut reached)?);
         if is_complete {
             check.findings.extend(long_values.left_over());
+            check.findings.extend(long_values.read(&core.trees)?);
         }
         check.compare_pages(core, &reached, is_complete)?;
         Ok(check)
     }
 }
 
-/// The trees in the order in which they are checked: a long value is found before its pieces.
-fn roots(core: &Core) -> Vec<(Option<String>, u32)> {
+/// The trees in the order in which they are checked: a long value is found before its pieces. Tables that were
+/// deleted are whole while snapshots see them.
+fn roots(core: &Core, deleted: &[DeletedTree]) -> Vec<(Option<String>, u32)> {
     let tables = core.catalog.list().into_iter().map(|(name, table)| (Some(name), table.root));
-    std::iter::once((None, CATALOG)).chain(tables).chain([(None, OVERFLOW_TREE)]).collect()
+    let deleted = deleted.iter().filter(|tree| tree.from.is_empty()).map(|tree| (None, tree.root));
+    std::iter::once((None, CATALOG))
+        .chain(tables)
+        .chain(deleted)
+        .chain([(None, OVERFLOW_TREE)])
+        .collect()
 }
 
 impl Check {

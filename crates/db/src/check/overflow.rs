@@ -1,32 +1,49 @@
-//! Long values, and the pieces that they are kept in.
+//! Long values, and the pieces or pages that they are kept in.
 
 use std::collections::BTreeMap;
 
 use super::Finding;
 use super::tree::Seen;
-use crate::overflow::{PIECE, parse_overflow, piece_number};
+use crate::DbError;
+use crate::mvcc::Lookup;
+use crate::overflow::{
+    DeletedTree, HEAD, IN_PAGES, Owner, PAGE_DATA, PIECE, Run, ValueReader, parse_overflow,
+    piece_number, reference_to,
+};
+use crate::pages::Used;
+use crate::tree::Trees;
+use crate::view::View;
 
 /// The long values of all tables, and how far their pieces were found.
 #[derive(Default)]
 pub struct LongValues {
     by_number: BTreeMap<u64, LongValue>,
+    /// Pages of values, by the number of the value.
+    runs: Vec<(u64, Run)>,
 }
 
 struct LongValue {
-    /// The page that names it.
-    page: u32,
+    /// The page that names it; none if no record does.
+    page: Option<u32>,
     bytes: usize,
-    /// Pieces that were found, which come in order.
+    /// Pieces or pages that were found, which come in order.
     found: usize,
+    /// What the head of a value in pages says.
+    owner: Option<Owner>,
 }
 
 impl LongValues {
     /// The number of long values.
     pub fn count(&self) -> u64 {
-        self.by_number.len() as u64
+        self.by_number.values().filter(|value| value.page.is_some()).count() as u64
     }
 
-    /// Notes a table's record, if its value is in pieces.
+    /// Pages that values have for themselves.
+    pub fn pages(&self) -> u64 {
+        self.runs.iter().map(|(_, run)| u64::from(run.count)).sum()
+    }
+
+    /// Notes a table's record, if its value is a long one.
     pub fn note(&mut self, page: u32, record: &Seen<'_>) -> Option<Finding> {
         if !record.is_overflow {
             return None;
@@ -34,16 +51,36 @@ impl LongValues {
         let Ok((number, bytes)) = parse_overflow(record.value) else {
             return Some(Finding::at(page, "a long value does not say where its pieces are"));
         };
-        let before = self.by_number.insert(number, LongValue { page, bytes, found: 0 });
+        let value = LongValue { page: Some(page), bytes, found: 0, owner: None };
+        let before = self.by_number.insert(number, value);
         before.map(|_| Finding::at(page, format!("long value {number} is another record's too")))
     }
 
-    /// Counts a piece for its value.
+    /// Counts a piece for its value, or pages, or takes the owner from a head.
     pub fn take_piece(&mut self, page: u32, record: &Seen<'_>) -> Option<Finding> {
         let Some((number, n)) = piece_number(record.key) else {
             return Some(Finding::at(page, "a piece has no number"));
         };
+        if number & HEAD != 0 && DeletedTree::parse(record.value).is_some() {
+            return None;
+        }
+        if number & HEAD != 0 {
+            let owner = Owner::parse(record.value);
+            let value = self.in_pages(number & !HEAD);
+            value.owner = owner;
+            return owner.is_none().then(|| Finding::at(page, "the head of a value says nothing"));
+        }
         let wrong = |what| Some(Finding::at(page, format!("piece {n} of {number}: {what}")));
+        if number & IN_PAGES != 0 {
+            let Some(runs) = Run::parse(record.value) else { return wrong("it names no pages") };
+            let value = self.in_pages(number);
+            if value.found != n {
+                return wrong("it is not the one that the value needs next");
+            }
+            value.found += runs.iter().map(|run| run.count as usize).sum::<usize>();
+            self.runs.extend(runs.into_iter().map(|run| (number, run)));
+            return None;
+        }
         let Some(value) = self.by_number.get_mut(&number) else {
             return wrong("no record has this value");
         };
@@ -55,12 +92,69 @@ impl LongValues {
         None
     }
 
-    /// The values with missing pieces.
+    /// A value in pages, which may have no record: one that is being written, or that older snapshots see.
+    fn in_pages(&mut self, number: u64) -> &mut LongValue {
+        let unnamed = LongValue { page: None, bytes: 0, found: 0, owner: None };
+        self.by_number.entry(number).or_insert(unnamed)
+    }
+
+    /// Marks the pages of values as reached.
+    pub fn reach(&self, reached: &mut Used) -> Result<Vec<Finding>, DbError> {
+        let mut findings = Vec::new();
+        for &(number, run) in &self.runs {
+            for page in run.pages() {
+                if reached.has(page) {
+                    let what = format!("long value {number} has it, and another");
+                    findings.push(Finding::at(page, what));
+                } else if reached.set(page, true).is_err() {
+                    let what = format!("long value {number} has it, and it is beyond the database");
+                    findings.push(Finding::at(page, what));
+                    break;
+                }
+            }
+        }
+        Ok(findings)
+    }
+
+    /// The values with missing pieces, and pages without an owner.
     pub fn left_over(&self) -> impl Iterator<Item = Finding> {
         self.by_number.iter().filter_map(|(number, value)| {
-            let needed = value.bytes.div_ceil(PIECE);
-            let what = || format!("long value {number} has {} pieces of {needed}", value.found);
-            (value.found != needed).then(|| Finding::at(value.page, what()))
+            let is_in_pages = number & IN_PAGES != 0;
+            let needed = value.bytes.div_ceil(if is_in_pages { PAGE_DATA } else { PIECE });
+            let what = match (value.page, value.owner) {
+                (Some(_), owner) if is_in_pages && owner != Some(Owner::Record) => {
+                    "is named by a record, and its head does not say so".to_string()
+                }
+                (Some(_), _) if value.found != needed => {
+                    format!("has {} pieces of {needed}", value.found)
+                }
+                (None, None | Some(Owner::Record)) => "has pages, and no record".to_string(),
+                _ => return None,
+            };
+            Some(Finding { page: value.page, what: format!("long value {number} {what}") })
         })
+    }
+
+    /// Reads the values in pages, and finds those that can't be.
+    pub fn read(&self, trees: &Trees) -> Result<Vec<Finding>, DbError> {
+        let (view, mut findings) = (View::begin(trees, None, false), Vec::new());
+        for (&number, value) in self.by_number.range(IN_PAGES..) {
+            let Some(page) = value.page else { continue };
+            let reference = reference_to(number, value.bytes).to_vec();
+            let Some(mut reader) = ValueReader::new(&view, Lookup::Overflow, reference)? else {
+                continue;
+            };
+            loop {
+                match reader.next_part().map(<[u8]>::len) {
+                    Ok(0) => break,
+                    Ok(bytes) => reader.pass(bytes as u64),
+                    Err(error) => {
+                        findings.push(Finding::of(page, error)?);
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(findings)
     }
 }

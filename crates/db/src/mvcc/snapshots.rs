@@ -46,6 +46,13 @@ impl Snapshots {
         }
     }
 
+    /// One more transaction uses the snapshot at a position that one uses. It may have been ended.
+    pub fn share(&mut self, position: u64) {
+        if let Ok(index) = self.all.binary_search_by_key(&position, |one| one.position) {
+            self.all[index].users += 1;
+        }
+    }
+
     /// A transaction that used the snapshot at a position has ended. Appends the
     /// versions that are no longer needed to `unseen`.
     pub fn end(&mut self, position: u64, unseen: &mut Vec<Kept>) {

@@ -11,6 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::snapshots::{Kept, Snapshots};
 use super::{CommitWindow, Write, WriteKind, WriteSet};
 use crate::DbError;
+use crate::layout::OVERFLOW_TREE;
 
 /// The fewest parts of the table, each with a lock, and the most.
 const PARTS: (usize, usize) = (4096, 1 << 17);
@@ -188,6 +189,12 @@ impl Versions {
         Snapshot { versions: self, position }
     }
 
+    /// One more user of a snapshot that is in use.
+    pub fn alike(&self, other: &Snapshot<'_>) -> Snapshot<'_> {
+        self.snapshots().share(other.position);
+        Snapshot { versions: self, position: other.position }
+    }
+
     /// Everything that was replaced up to here is seen by no snapshot, now or later.
     pub fn oldest_seen(&self, window: &CommitWindow) -> u64 {
         let snapshots = self.snapshots();
@@ -216,8 +223,10 @@ impl Versions {
     ) -> bool {
         let (tree, hash, key) = (write.tree, write.hash, writes.key(write));
         let mut part = self.shard(hash);
-        // If the record was written since the snapshot, the version that the snapshot sees is kept.
-        let is_newer = part.of(tree, key, hash).any(|version| version.kept.until > snapshot);
+        // If the record was written since the snapshot, the version that the snapshot sees is kept. What belongs to
+        // a long value goes with the record that names it; its pages were noted after the snapshot was taken.
+        let is_newer = tree != OVERFLOW_TREE
+            && part.of(tree, key, hash).any(|version| version.kept.until > snapshot);
         let is_claimed = part.claims.iter().any(|claim| {
             let other = claim.by.get(claim.write as usize);
             other.hash == hash && other.tree == tree && claim.by.key(other) == key

@@ -278,6 +278,11 @@ impl<'a> NodeMut<'a> {
         self.set_u16(field, to as u16);
     }
 
+    /// Brings all hints up to date, after records were appended.
+    pub fn set_all_hints(&mut self) {
+        self.set_hints(0);
+    }
+
     /// Brings the hints up to date after slots from `index` on changed.
     fn set_hints(&mut self, index: usize) {
         let count = self.u16(COUNT);

@@ -23,6 +23,7 @@
 //! | in a frame | `evict`: it is clean, was written, or its delta is cached | absent |
 //! | in a frame | `free` | unused |
 //! | absent | `free_absent`, in recovery | unused |
+//! | unused, absent | `build`: it is written without a frame | absent |
 //!
 //! # Which part owns what
 //!
@@ -55,6 +56,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::Duration;
 
+use frostline_placement::Hotness;
 use frostline_store::PageWrite;
 use parking_lot::MutexGuard;
 
@@ -63,10 +65,11 @@ pub use frames::{CLEAN, CachedFrame, ExclusiveGuard, FreeFrame, OptimisticGuard}
 pub use loading::TOGETHER;
 
 use crate::DbError;
+use crate::catalog::MOST_TABLES;
 use crate::mvcc::CommitWindow;
 use crate::node::PAGE_BYTES;
 use crate::options::Replacement;
-use crate::space::PageSpace;
+use crate::space::{Outgoing, PageSpace};
 use crate::wal::Wal;
 use absent::AbsentCache;
 use evictor::{Evictor, Writer};
@@ -82,6 +85,9 @@ use writeback::Writeback;
 /// keeps free, and some for other threads. There may be many more threads: one that waits for a
 /// frame holds none.
 pub const FEWEST_FRAMES: usize = 64;
+
+/// The origin of pages of long values, behind those of all trees.
+const VALUES: u32 = 2 * (MOST_TABLES as u32 + 2);
 
 /// A thread counts the pages of one descent in this many, with this weight.
 const SAMPLE: u32 = 32;
@@ -266,6 +272,26 @@ impl Pool {
     /// Drops a page from memory without writing it: it is free.
     pub fn forget(&self, page: u32) -> Result<(), DbError> {
         self.residency().forget(page)
+    }
+
+    /// A page that was not in use is a node on the device from now on.
+    pub fn is_on_device(&self, page: u32) -> Result<(), DbError> {
+        self.residency().table().build(page)
+    }
+
+    /// Writes pages that never were in memory, and whose log record is durable.
+    pub fn write_ahead(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
+        self.writeback().write_ahead(pages)
+    }
+
+    /// The hotness record of a page of a tree that never was in memory.
+    pub fn of_new(&self, root: u32, is_inner: bool) -> Hotness {
+        self.writeback().of_new(root, is_inner)
+    }
+
+    /// The hotness record of pages of long values, which are written once: an origin of their own.
+    pub fn of_values(&self) -> Hotness {
+        Hotness { origin: VALUES, ..Hotness::default() }
     }
 
     /// Drops a latched page from memory without writing it: it is free.

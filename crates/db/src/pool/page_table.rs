@@ -129,6 +129,14 @@ impl PageTable {
         Ok(entry.compare_exchange(ABSENT, UNUSED, AcqRel, Relaxed).is_ok())
     }
 
+    /// From unused to absent, or from a number that was never used: the page is written without a
+    /// frame.
+    pub fn build(&self, page: u32) -> Result<(), DbError> {
+        let found = Residence::of(self.entry(page)?.swap(ABSENT, AcqRel));
+        assert!(matches!(found, Residence::Unused | Residence::Absent), "page {page}: {found:?}");
+        Ok(())
+    }
+
     /// From unused into a frame. The caller holds the frame's latch.
     pub fn create(&self, page: u32, frame: u32) {
         self.change(page, Residence::Unused, Residence::Frame(frame));
@@ -167,7 +175,7 @@ mod tests {
     #[test]
     fn a_page_goes_the_ways_of_the_table_only() {
         type Step = fn(&PageTable) -> bool;
-        let steps: [(&str, Step); 7] = [
+        let steps: [(&str, Step); 8] = [
             ("begin_load", |table| table.begin_load(0).unwrap()),
             ("end_load", |table| {
                 table.end_load(0, 7);
@@ -186,6 +194,10 @@ mod tests {
                 true
             }),
             ("free_absent", |table| table.free_absent(0).unwrap()),
+            ("build", |table| {
+                table.build(0).unwrap();
+                true
+            }),
             ("create", |table| {
                 table.create(0, 7);
                 true
@@ -200,6 +212,8 @@ mod tests {
             (Frame(7), "free", Unused),
             (Absent, "free_absent", Unused),
             (Unused, "create", Frame(7)),
+            (Unused, "build", Absent),
+            (Absent, "build", Absent),
         ];
         for before in [Unused, Absent, Loading, Frame(7), Frame(8)] {
             for (name, step) in &steps {

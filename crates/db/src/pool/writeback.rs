@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 
+use frostline_placement::Hotness;
 use frostline_store::{ChangedWords, PageWrite, RecordKind, StoreError};
 use parking_lot::RwLock;
 
@@ -172,6 +173,18 @@ impl Writeback {
             // A page that can't be written stays as it is, and the next write of it gets the error.
             let _ = self.write(&[frame], &[out], Cause::Cleaning, wait, write);
         }
+    }
+
+    /// Writes pages that never were in memory, and whose log record is durable.
+    pub fn write_ahead(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
+        self.space.write(pages)?;
+        self.residency.frames().note_writes(pages.len());
+        Ok(())
+    }
+
+    /// The hotness record of a page of a tree that never was in memory.
+    pub fn of_new(&self, root: u32, is_inner: bool) -> Hotness {
+        Hotness { origin: self.origin(root, is_inner), ..Hotness::default() }
     }
 
     /// Waits for the log, writes copies of pages, and ends their writes.

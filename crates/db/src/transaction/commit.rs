@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::Transaction;
 use crate::DbError;
 use crate::mvcc::{InLog, Kept, Validated, WriteKind, WriteSet};
-use crate::record::{CREATE, TRANSACTION, put_writes};
+use crate::overflow::{Owner, Run};
+use crate::record::{CREATE, GIVE, TAKE, TRANSACTION, give_head, put_writes};
 use crate::tree::leaf_cache;
 
 /// Remains of records deleted by others that a commit removes beside those of its own.
@@ -16,6 +17,33 @@ const SPARE_GHOSTS: usize = 8;
 /// durable up to there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Commit(pub u64);
+
+/// What a commit does beside its writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Also {
+    /// Nothing.
+    Nothing,
+    /// It makes a tree with this root.
+    Makes(u32),
+    /// It takes the pages that its writes note.
+    Takes,
+    /// It deletes a table, whose pages are freed later.
+    Deletes,
+    /// It frees pages that its writes named.
+    Gives(Vec<Run>),
+}
+
+impl Also {
+    /// The kind of the log record, and what it has before the writes.
+    fn logged(&self) -> (u8, Vec<u8>) {
+        match self {
+            Also::Nothing | Also::Deletes => (TRANSACTION, Vec::new()),
+            Also::Makes(root) => (CREATE, root.to_le_bytes().to_vec()),
+            Also::Takes => (TAKE, Vec::new()),
+            Also::Gives(runs) => (GIVE, give_head(runs)),
+        }
+    }
+}
 
 impl<'d> Transaction<'d> {
     /// Makes what was written visible to transactions that begin from now on, and durable.
@@ -45,17 +73,24 @@ impl<'d> Transaction<'d> {
         let core = self.core;
         core.check()?;
         let committed = self.commit_writes(&writes);
+        let in_pages = match &committed {
+            Ok((position, _)) => self.tell_unowned(&writes, *position),
+            Err(_) => 0,
+        };
+        let is_users = self.is_users();
         // Its own snapshot ends first: the versions that it replaced are not kept for that.
         drop(self);
         match committed {
             Ok((position, replaced)) => {
                 core.trees.versions.settle(replaced);
                 let deleted = writes.iter().filter(|write| write.kind == WriteKind::Delete).count();
-                let bytes = writes.updated_bytes();
+                let bytes = writes.updated_bytes() + in_pages;
                 core.reuse(writes);
                 core.purge_ghosts(deleted + SPARE_GHOSTS);
-                core.commits.fetch_add(1, Relaxed);
-                core.updated_bytes.fetch_add(bytes, Relaxed);
+                if is_users {
+                    core.commits.fetch_add(1, Relaxed);
+                    core.updated_bytes.fetch_add(bytes, Relaxed);
+                }
                 Ok(Commit(position))
             }
             Err(error) => {
@@ -67,10 +102,27 @@ impl<'d> Transaction<'d> {
         }
     }
 
+    /// True if more pages are free once it is committed.
+    fn frees(&self) -> bool {
+        matches!(self.also, Also::Gives(_) | Also::Deletes)
+    }
+
+    /// True unless the database commits it for itself.
+    fn is_users(&self) -> bool {
+        matches!(self.also, Also::Nothing | Also::Makes(_) | Also::Deletes)
+    }
+
     /// The position of the commit, and what it replaced.
     fn commit_writes(&self, writes: &Arc<WriteSet>) -> Result<(u64, Vec<Kept>), DbError> {
         let (core, trees) = (self.core, &self.core.trees);
-        let _admission = core.admit(writes)?;
+        if self.made.iter().any(|&(number, _)| self.owner(writes, number) == Some(Owner::Record)) {
+            // The log must not name pages that a crash may lose.
+            trees.store().sync()?;
+        }
+        let _committing = core.catalog.committing(!self.is_users());
+        core.catalog.check_trees(writes.iter().map(|write| write.tree))?;
+        let logged = self.also.logged();
+        let _admission = core.admit(writes, logged.1.len(), self.frees())?;
         if !trees.versions.claim(writes, self.view.position()) {
             return Err(DbError::Conflict);
         }
@@ -79,24 +131,25 @@ impl<'d> Transaction<'d> {
             trees.versions.give_up(writes);
             return Err(error);
         }
-        let (position, replaced) = match self.validate().and_then(|reads| self.log(writes, reads)) {
-            Ok(in_log) => {
-                // From here on there is no way back: the log has it.
-                let position = in_log.position();
-                match self.apply(writes, position) {
-                    Ok(replaced) => (position, replaced),
-                    Err(error) => {
-                        // A half-made transaction must never be seen, or be taken for complete.
-                        in_log.abandon();
-                        return Err(core.fail(error));
+        let (position, replaced) =
+            match self.validate().and_then(|reads| self.log(&logged, writes, reads)) {
+                Ok(in_log) => {
+                    // From here on there is no way back: the log has it.
+                    let position = in_log.position();
+                    match self.apply(writes, position) {
+                        Ok(replaced) => (position, replaced),
+                        Err(error) => {
+                            // A half-made transaction must never be seen, or be taken for complete.
+                            in_log.abandon();
+                            return Err(core.fail(error));
+                        }
                     }
                 }
-            }
-            Err(error) => {
-                trees.versions.give_up(writes);
-                return Err(error);
-            }
-        };
+                Err(error) => {
+                    trees.versions.give_up(writes);
+                    return Err(error);
+                }
+            };
         if !trees.window.wait(position, || core.check().is_err()) {
             core.check()?;
         }
@@ -111,6 +164,7 @@ impl<'d> Transaction<'d> {
 
     fn log(
         &self,
+        (kind, before): &(u8, Vec<u8>),
         writes: &Arc<WriteSet>,
         reads: Option<Validated<'_>>,
     ) -> Result<InLog<'d>, DbError> {
@@ -121,12 +175,7 @@ impl<'d> Transaction<'d> {
         RECORD.with_borrow_mut(|record| {
             record.clear();
             put_writes(writes, record);
-            let logged = match self.creates {
-                Some(root) => {
-                    trees.log_commit(CREATE, &[&root.to_le_bytes(), record], writes, reads)
-                }
-                None => trees.log_commit(TRANSACTION, &[record], writes, reads),
-            };
+            let logged = trees.log_commit(*kind, &[before, record], writes, reads);
             if record.capacity() > 1 << 20 {
                 *record = Vec::new();
             }
@@ -137,7 +186,7 @@ impl<'d> Transaction<'d> {
     /// Writes to the trees what the log has, and returns what that replaced.
     fn apply(&self, writes: &Arc<WriteSet>, position: u64) -> Result<Vec<Kept>, DbError> {
         let trees = &self.core.trees;
-        if let Some(root) = self.creates {
+        if let Also::Makes(root) = self.also {
             trees.create_root(root, position)?;
         }
         let mut replaced = Vec::with_capacity(writes.len());

@@ -7,6 +7,7 @@ mod savepoint;
 
 use std::sync::Arc;
 
+pub(crate) use commit::Also;
 pub use commit::Commit;
 pub use savepoint::Savepoint;
 
@@ -39,8 +40,11 @@ use crate::view::View;
 pub struct Transaction<'d> {
     core: &'d Core,
     view: View<'d>,
-    /// A tree that the commit makes.
-    creates: Option<u32>,
+    /// What the commit does beside its writes.
+    also: Also,
+    /// Values with pages of their own: those that it wrote, with their bytes, and those that its writes replace.
+    made: Vec<(u64, usize)>,
+    replaced: Vec<u64>,
     /// A write was made in part, as there was no room for the rest: none may be committed.
     failed: Option<DbError>,
 }
@@ -61,10 +65,10 @@ impl<'d> Transaction<'d> {
         core.check()?;
         let writes = (isolation != Isolation::ReadOnly).then(|| core.write_set());
         let view = View::begin(&core.trees, writes, isolation == Isolation::Serializable);
-        Ok(Transaction { core, view, creates: None, failed: None })
+        let (also, made, replaced) = (Also::Nothing, Vec::new(), Vec::new());
+        Ok(Transaction { core, view, also, made, replaced, failed: None })
     }
 
-    #[cfg(test)]
     pub(crate) fn writes(&self) -> &WriteSet {
         self.view.writes()
     }
@@ -84,14 +88,38 @@ impl<'d> Transaction<'d> {
     /// As for [`Transaction::get`].
     #[inline]
     pub fn get_into(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<bool, DbError> {
-        let tree = self.core.catalog.tree(table)?;
-        if let Some(reads) = &self.view.reads {
-            reads.read(tree, key);
-        }
-        match self.view.find(tree, key, value)? {
+        match self.find(table, key, value)? {
             Lookup::Nothing => Ok(false),
             Lookup::Value => Ok(true),
             Lookup::Overflow => self.view.join(value).map(|()| true),
+        }
+    }
+
+    #[inline]
+    fn find(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<Lookup, DbError> {
+        let tree = self.core.catalog.tree(table)?;
+        if table.since > self.view.position() {
+            return self.is_older(tree).map(|_| Lookup::Nothing);
+        }
+        if let Some(reads) = &self.view.reads {
+            reads.read(tree, key);
+        }
+        self.view.find(tree, key, value)
+    }
+
+    /// The tree of a table that was made, with its records, after the snapshot was taken: it has no record then, and
+    /// whoever is to write there has lost against those who made it.
+    #[cold]
+    fn is_older(&self, tree: u32) -> Result<u32, DbError> {
+        if self.view.writes.is_none() { Ok(tree) } else { Err(DbError::Conflict) }
+    }
+
+    /// The tree of a table to be scanned; none if this sees nothing of it.
+    fn tree_to_scan(&self, table: Table) -> Result<Option<u32>, DbError> {
+        let tree = self.core.catalog.tree(table)?;
+        match table.since > self.view.position() {
+            true => self.is_older(tree).map(|_| None),
+            false => Ok(Some(tree)),
         }
     }
 
@@ -100,10 +128,7 @@ impl<'d> Transaction<'d> {
     /// # Errors
     /// As for [`Transaction::get`].
     pub fn contains(&self, table: Table, key: &[u8]) -> Result<bool, DbError> {
-        if let Some(reads) = &self.view.reads {
-            reads.read(table.root, key);
-        }
-        Ok(self.view.find(table.root, key, &mut Vec::new())? != Lookup::Nothing)
+        Ok(self.find(table, key, &mut Vec::new())? != Lookup::Nothing)
     }
 
     fn own(&mut self) -> Result<&mut WriteSet, DbError> {
@@ -120,10 +145,23 @@ impl<'d> Transaction<'d> {
         if self.view.writes.is_none() {
             return Err(DbError::ReadOnly);
         }
+        if table.since > self.view.position() {
+            self.is_older(tree)?;
+        }
         check_key(key).map(|()| tree)
     }
 
-    fn set(&mut self, tree: u32, key: &[u8], kind: WriteKind, value: &[u8]) -> Result<(), DbError> {
+    pub(crate) fn also(&mut self, also: Also) {
+        self.also = also;
+    }
+
+    pub(crate) fn set(
+        &mut self,
+        tree: u32,
+        key: &[u8],
+        kind: WriteKind,
+        value: &[u8],
+    ) -> Result<(), DbError> {
         let is_set = self.own()?.set(tree, key, kind, value);
         self.check_room(is_set)
     }
@@ -173,6 +211,9 @@ impl<'d> Transaction<'d> {
             let is_set = self.own()?.patch(tree, key, at as u16, bytes);
             return self.check_room(is_set);
         }
+        if self.has_pages(table, key)? {
+            return self.patch_pages(table, key, at, bytes);
+        }
         let Some(mut value) = self.get(table, key)? else { return Ok(()) };
         for (byte, &new) in value.iter_mut().skip(at).zip(bytes) {
             *byte = new;
@@ -193,19 +234,29 @@ impl<'d> Transaction<'d> {
     /// The records from `bound` (itself included) in the direction's order. Of a table of another database
     /// the scan gives [`DbError::ForeignTable`].
     pub fn scan(&self, table: Table, bound: &[u8], direction: Direction) -> Scan<'_, 'd> {
-        Scan::new(&self.view, self.core.catalog.tree(table), Some(bound), direction)
+        Scan::new(&self.view, self.tree_to_scan(table), Some(bound), direction)
     }
 
     /// All records in the direction's order; as [`Transaction::scan`].
     pub fn scan_all(&self, table: Table, direction: Direction) -> Scan<'_, 'd> {
-        Scan::new(&self.view, self.core.catalog.tree(table), None, direction)
+        Scan::new(&self.view, self.tree_to_scan(table), None, direction)
     }
 
     /// The commit makes a tree, and names it.
-    pub(crate) fn create_tree(&mut self, name: &str, table: Table) -> Result<(), DbError> {
+    pub(crate) fn create_tree(
+        &mut self,
+        name: &str,
+        root: u32,
+        number: u32,
+    ) -> Result<(), DbError> {
+        self.also = Also::Makes(root);
+        self.name_tree(name, &Catalog::entry(root, number, false))
+    }
+
+    /// The commit gives a name to a table with this entry.
+    pub(crate) fn name_tree(&mut self, name: &str, entry: &[u8]) -> Result<(), DbError> {
         check_key(name.as_bytes())?;
-        self.creates = Some(table.root);
-        self.set(CATALOG, name.as_bytes(), WriteKind::Put, &Catalog::entry(table, false))
+        self.set(CATALOG, name.as_bytes(), WriteKind::Put, entry)
     }
 
     /// Ends the transaction; nothing was written.
@@ -224,6 +275,9 @@ impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         if let Some(writes) = self.view.writes.take() {
             self.core.reuse(writes);
+        }
+        for &(number, _) in &self.made {
+            self.core.unowned.add(0, number);
         }
     }
 }

@@ -263,6 +263,18 @@ impl Trees {
         Ok(found)
     }
 
+    /// Copies a page that is a node.
+    pub fn copy_page(&self, page: u32) -> Result<Box<PageBytes>, DbError> {
+        let mut copy = PageBytes::zeroed();
+        loop {
+            let Some(seen) = self.pool.look(page)? else { continue };
+            copy.become_copy_of(seen.node().page());
+            if seen.is_unchanged() {
+                return Ok(copy);
+            }
+        }
+    }
+
     /// Copies the leaf that a key belongs to, or with `before` the leaf that the greatest smaller
     /// key belongs to; an empty key stands for infinity there. If it is not in memory, it is read with `ahead`: so many
     /// leaves at once, which a scan in this direction will need.

@@ -6,6 +6,7 @@
 //! can be redone (`redo.rs`). Leaves that became emptier are visited (`visits.rs`).
 
 mod apply;
+mod build;
 mod find;
 pub mod leaf_cache;
 mod merge;
@@ -16,6 +17,7 @@ mod split;
 mod tests;
 mod visits;
 
+pub use build::{Build, Place};
 pub use space_estimate::SpaceEstimate;
 pub use visits::Visits;
 

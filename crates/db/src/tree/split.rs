@@ -307,7 +307,7 @@ fn middle(node: Node<'_>) -> usize {
 }
 
 /// The shortest key that is greater than `a`, and not greater than `b`.
-fn between(a: &[u8], b: &[u8]) -> Vec<u8> {
+pub(super) fn between(a: &[u8], b: &[u8]) -> Vec<u8> {
     let common = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     b[..(common + 1).min(b.len())].to_vec()
 }

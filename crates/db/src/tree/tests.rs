@@ -332,5 +332,5 @@ fn commit_is_small(db: &Db, table: Table, count: u32, size: usize) -> bool {
         transaction.put(table, &key, &value).unwrap();
     }
     let core = db.core();
-    !matches!(core.admit(transaction.writes()), Err(DbError::TooLarge { .. }))
+    !matches!(core.admit(transaction.writes(), 0, false), Err(DbError::TooLarge { .. }))
 }

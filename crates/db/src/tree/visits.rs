@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
@@ -94,6 +95,11 @@ impl Visits {
     /// Waits until no visit is under way. None begins until the guard is dropped.
     pub fn pause(&self) -> RwLockWriteGuard<'_, ()> {
         self.under_way.write()
+    }
+
+    /// The same, unless a visit takes long.
+    pub fn pause_soon(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+        self.under_way.try_write_for(Duration::from_millis(20))
     }
 
     /// The next visit that is due.

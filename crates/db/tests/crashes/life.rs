@@ -85,6 +85,8 @@ impl<'t> Life<'t> {
                 [seed as usize / 4 % 3],
             // Half of the histories use a part of their log, but for large transactions.
             recovery_bytes: (seed / 12 % 2 == 1).then_some(0),
+            // In a third of the histories long values have pages of their own.
+            longest_logged_value: if seed % 3 == 0 { 1500 } else { usize::MAX },
             ..Options::default()
         };
         let device = Arc::new(Faulty::new(memory.clone(), seed).with_tail(tail));

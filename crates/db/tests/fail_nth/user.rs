@@ -42,6 +42,8 @@ pub fn options() -> Options {
         buffer_bytes: 64 * 4096,
         background: false,
         cleaning: Cleaning::Inline,
+        // Half of the longest values have pages of their own.
+        longest_logged_value: 4500,
         ..Options::default()
     }
 }

@@ -120,9 +120,10 @@ fn as_a_process_of_little_memory() {
     }
     // Zeroes that were never written take no memory of their own.
     let value = vec![0; longest];
+    // It does not go through the log, and takes little memory.
     let mut transaction = db.begin().unwrap();
-    let refused = transaction.put(table, b"long", &value);
-    assert!(matches!(refused, Err(DbError::TooLarge { .. })), "{refused:?}");
+    let put = transaction.put(table, b"long", &value);
+    assert!(matches!(put, Ok(()) | Err(DbError::Full { .. })), "{put:?}");
     drop(transaction);
     println!("\nanonymous KiB {}", of_process("status", "RssAnon:"));
     println!("\nmost resident KiB {}", of_process("status", "VmHWM:"));

@@ -1,0 +1,239 @@
+//! Pages that no value has any more: of values that were replaced or deleted, or never committed.
+
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+
+use super::{
+    DeletedTree, HEAD, IN_PAGES, Owner, PIECE, Pinned, Run, head_key, parse_overflow, piece_key,
+    piece_number,
+};
+use crate::DbError;
+use crate::core::Core;
+use crate::direction::Direction;
+use crate::layout::OVERFLOW_TREE;
+use crate::mvcc::WriteKind;
+use crate::node::{Node, PageBytes};
+use crate::scan::Scan;
+use crate::transaction::{Also, Isolation, Transaction};
+use crate::view::View;
+
+/// Records of pages that are deleted together.
+const TOGETHER: usize = 16;
+
+/// Pieces of long values after which no further leaf of a table is freed together with others.
+const MOST_WRITES: usize = 2000;
+
+/// The numbers of values whose pages are to be freed, and tables that were deleted.
+#[derive(Default)]
+pub struct Unowned {
+    waiting: Mutex<VecDeque<Waiting>>,
+    freeing: Mutex<()>,
+}
+
+struct Waiting {
+    /// Position of the commit from which on the pages have no owner: snapshots before that see them.
+    since: u64,
+    number: u64,
+    /// The table, if it is one.
+    tree: Option<DeletedTree>,
+}
+
+impl Unowned {
+    /// The pages of a value have no owner from the commit at a position on.
+    pub fn add(&self, since: u64, number: u64) {
+        self.waiting.lock().push_back(Waiting { since, number, tree: None });
+    }
+
+    /// A table is deleted by the commit at a position, whose head has a number.
+    pub fn add_tree(&self, since: u64, number: u64, tree: DeletedTree) {
+        self.waiting.lock().push_back(Waiting { since, number, tree: Some(tree) });
+    }
+
+    /// The tables that were deleted, and whose pages wait to be freed.
+    pub fn trees(&self) -> Vec<DeletedTree> {
+        self.waiting.lock().iter().filter_map(|waiting| waiting.tree.clone()).collect()
+    }
+
+    /// The next one that no snapshot sees, if all see the log up to `oldest`.
+    fn next(&self, oldest: u64) -> Option<Waiting> {
+        let mut waiting = self.waiting.lock();
+        let index = waiting.iter().position(|waiting| waiting.since <= oldest)?;
+        waiting.remove(index)
+    }
+}
+
+/// Notes all values whose pages have no owner, or never got one, as it is after a crash.
+pub fn note_unowned(core: &Core, view: &View<'_>) -> Result<(), DbError> {
+    let first = piece_key(HEAD, 0);
+    let mut heads = Scan::new(view, Ok(Some(OVERFLOW_TREE)), Some(&first), Direction::Forward);
+    while let Some((key, state)) = heads.next()? {
+        let wrong = || DbError::Page { page: OVERFLOW_TREE, what: "has a head of no value" };
+        let (number, _) = piece_number(key).ok_or_else(wrong)?;
+        if let Some(deleted) = DeletedTree::parse(state) {
+            core.unowned.add_tree(0, number & !HEAD, deleted);
+        } else if Owner::parse(state).ok_or_else(wrong)? != Owner::Record {
+            core.unowned.add(0, number & !HEAD);
+        }
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Frees the pages that have no owner, and that no snapshot sees.
+    pub fn free_unowned(&self) {
+        // One at a time: the log may ask for it while it is made room in for this.
+        let Some(_one) = self.unowned.freeing.try_lock() else { return };
+        // No leaf of a deleted table is merged meanwhile.
+        let Some(_no_visits) = self.trees.visits.pause_soon() else { return };
+        while self.check().is_ok()
+            && let Some(mut next) = self.unowned.next(self.trees.oldest_seen())
+        {
+            let freed = match &mut next.tree {
+                None => self.free_value(next.number),
+                Some(tree) => self.free_tree(next.number, tree),
+            };
+            if let Err(error) = freed {
+                tracing::debug!(number = next.number, %error, "pages are not freed yet");
+                self.unowned.waiting.lock().push_back(next);
+                return;
+            }
+        }
+    }
+
+    fn free_value(&self, number: u64) -> Result<(), DbError> {
+        loop {
+            let mut transaction = Transaction::begin(self, Isolation::Snapshot)?;
+            let (mut keys, mut freed) = (Vec::new(), Vec::new());
+            let now = View::begin(&self.trees, None, false);
+            let first = piece_key(number, 0);
+            let mut scan =
+                Scan::new(&now, Ok(Some(OVERFLOW_TREE)), Some(&first), Direction::Forward);
+            while keys.len() < TOGETHER
+                && let Some((key, runs)) = scan.next()?
+                && piece_number(key).is_some_and(|(of, _)| of == number)
+            {
+                let what = "names pages that are none";
+                let wrong = DbError::Page { page: OVERFLOW_TREE, what };
+                freed.extend(Run::parse(runs).ok_or(wrong)?);
+                keys.push(key.to_vec());
+            }
+            drop(scan);
+            drop(now);
+            for key in &keys {
+                transaction.set(OVERFLOW_TREE, key, WriteKind::Delete, &[])?;
+            }
+            let is_last = keys.len() < TOGETHER;
+            if is_last {
+                transaction.set(OVERFLOW_TREE, &head_key(number), WriteKind::Delete, &[])?;
+            }
+            self.give(transaction, freed)?;
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Commits a transaction after which pages are free.
+    fn give(&self, mut transaction: Transaction<'_>, freed: Vec<Run>) -> Result<u64, DbError> {
+        transaction.also(Also::Gives(freed.clone()));
+        // Until they are noted as freed, which needs the log as well.
+        let _pinned = Pinned::from_now(self);
+        let position = transaction.commit_soon()?.0;
+        for page in freed.into_iter().flat_map(Run::pages) {
+            self.trees.pool.forget(page)?;
+            self.trees.pages.free(position, page);
+        }
+        Ok(position)
+    }
+
+    /// Frees the pages of a table that was deleted, some leaves at a time: what is left is the tree of the keys from
+    /// one on, until nothing is.
+    fn free_tree(&self, number: u64, tree: &mut DeletedTree) -> Result<(), DbError> {
+        loop {
+            let mut way = Vec::new();
+            let mut page = tree.root;
+            let node = loop {
+                let node = self.trees.copy_page(page)?;
+                if Node::of(&node).level() <= 1 {
+                    break node;
+                }
+                way.push((page, upper_of(&node)));
+                page = Node::of(&node).child(Node::of(&node).child_index(&tree.from));
+            };
+            let mut transaction = Transaction::begin(self, Isolation::Snapshot)?;
+            let mut freed = vec![page];
+            let (mut upper, mut unowned) = (upper_of(&node), Vec::new());
+            if Node::of(&node).level() == 1 {
+                let node = Node::of(&node);
+                for index in node.child_index(&tree.from)..node.count() {
+                    let mut lower = Vec::new();
+                    node.key(index, &mut lower);
+                    if transaction.writes().len() > MOST_WRITES {
+                        // The node above stays for the rest of its children.
+                        (upper, freed[0]) = (Some(lower), freed[freed.len() - 1]);
+                        freed.pop();
+                        break;
+                    }
+                    freed.push(node.child(index));
+                    if tree.has_overflow {
+                        let leaf = self.trees.copy_page(node.child(index))?;
+                        unowned.extend(transaction.drop_values_of(Node::of(&leaf))?);
+                    }
+                }
+            } else if tree.has_overflow {
+                unowned.extend(transaction.drop_values_of(Node::of(&node))?);
+            }
+            freed.extend(way.iter().filter(|(_, end)| *end == upper).map(|(page, _)| *page));
+            freed.sort_unstable();
+            let key = head_key(number);
+            let rest = upper.map(|from| DeletedTree { from, ..tree.clone() });
+            match &rest {
+                None => transaction.set(OVERFLOW_TREE, &key, WriteKind::Delete, &[])?,
+                Some(rest) => {
+                    transaction.set(OVERFLOW_TREE, &key, WriteKind::Put, &rest.encode())?;
+                }
+            }
+            let position = self.give(transaction, Run::of(&freed))?;
+            unowned.into_iter().for_each(|value| self.unowned.add(position, value));
+            match rest {
+                Some(rest) => *tree = rest,
+                None => {
+                    self.catalog.forget(tree.root);
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// The key behind all of a node.
+fn upper_of(node: &PageBytes) -> Option<Vec<u8>> {
+    let mut upper = Vec::new();
+    Node::of(node).upper(&mut upper).then_some(upper)
+}
+
+impl Transaction<'_> {
+    /// Drops the long values of a leaf; the numbers of those in pages.
+    fn drop_values_of(&mut self, leaf: Node<'_>) -> Result<Vec<u64>, DbError> {
+        let (mut value, mut in_pages) = (Vec::new(), Vec::new());
+        for index in 0..leaf.count() {
+            let slot = leaf.slot(index);
+            if slot.is_ghost() || !slot.is_overflow() {
+                continue;
+            }
+            value.clear();
+            leaf.value(slot, &mut value);
+            let (number, bytes) = parse_overflow(&value)?;
+            if number & IN_PAGES != 0 {
+                self.set_owner(number, Owner::Nothing)?;
+                in_pages.push(number);
+                continue;
+            }
+            for n in 0..bytes.div_ceil(PIECE) {
+                self.set(OVERFLOW_TREE, &piece_key(number, n), WriteKind::Delete, &[])?;
+            }
+        }
+        Ok(in_pages)
+    }
+}
