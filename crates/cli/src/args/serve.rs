@@ -23,8 +23,8 @@ const WITH_CREATE: &str = "With --create";
 #[derive(Debug, Args)]
 pub struct ServeNbdArgs {
     /// Listen on this address with a port, like 127.0.0.1:10809, or on a socket at this path, which
-    /// has a / in it
-    #[arg(long, value_name = "ADDR|SOCKET", default_value = "127.0.0.1:10809")]
+    /// has a / in it; - is the socket on standard input, as systemd hands it over
+    #[arg(long, value_name = "ADDR|SOCKET|-", default_value = "127.0.0.1:10809")]
     pub listen: Address,
     #[command(flatten)]
     pub disk: DiskArgs,
