@@ -92,7 +92,8 @@ def main():
     parts = []
     for heading, setting in SETTINGS:
         results = [replay(frostline, trace, setting) for _, trace in TRACES]
-        lines = [f"## {heading}", "", *(f"    frostline {command(trace, setting)}" for _, trace in TRACES), "", *table(results)]
+        commands = [f"$ frostline {command(trace, setting)}" for _, trace in TRACES]
+        lines = [f"## {heading}", "", "```console", *commands, "```", "", *table(results)]
         parts.append("\n".join(lines) + "\n\n")
     page = PAGE.read_text()
     before, rest = page.split(BEGIN)

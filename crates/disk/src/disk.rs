@@ -14,10 +14,10 @@ pub const PAGE: usize = 4096;
 const BATCH: usize = 128;
 
 /// A disk without a change for so long is idle: it has time to flush.
-const IDLE: Duration = Duration::from_millis(500);
+pub const IDLE: Duration = Duration::from_millis(500);
 
 /// A change that no client flushes is flushed after this time, however busy the disk is.
-const OLDEST: Duration = Duration::from_secs(5);
+pub const OLDEST: Duration = Duration::from_secs(5);
 
 /// Pages per look-up in the store's map.
 const STEP: u32 = 8192;
@@ -282,11 +282,7 @@ impl<'a> Disk<'a> {
     ///
     /// # Errors
     /// The store can't be synced. It is not tried again before there are more changes.
-    pub fn flush_when_idle(&self) -> Result<(), StoreError> {
-        self.flush_when_idle_at(Instant::now())
-    }
-
-    fn flush_when_idle_at(&self, now: Instant) -> Result<(), StoreError> {
+    pub fn flush_when_idle(&self, now: Instant) -> Result<(), StoreError> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let made = self.made.load(Ordering::Acquire);
         if made == self.durable.load(Ordering::Acquire) {
@@ -306,60 +302,5 @@ impl<'a> Disk<'a> {
             self.durable.fetch_max(made, Ordering::Release);
         }
         flushed
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::time::{Duration, Instant};
-
-    use frostline_store::{Format, Open, Store};
-    use frostline_zone::{Device, Faulty, Shape, in_memory};
-
-    use super::{Disk, IDLE, OLDEST};
-
-    const TICK: Duration = Duration::from_millis(100);
-
-    /// Serves a new store for some ticks, with a change in each of the first ones, and cuts the power. Returns the
-    /// first byte of each page that was written.
-    fn after_a_power_cut(changes: u32, ticks: u32) -> Vec<u8> {
-        let memory = in_memory(&Shape { bytes: 64 << 20, ..Shape::default() }).unwrap();
-        let faulty = Arc::new(Faulty::new(memory, 1));
-        let device: Arc<dyn Device> = faulty.clone();
-        Store::format(device.clone(), &Format::default()).unwrap();
-        let store = Store::open(device, Open::default()).unwrap();
-        let disk = Disk::new(&store);
-        let begun = Instant::now();
-        for tick in 0..ticks {
-            if tick < changes {
-                disk.write(u64::from(tick) * 4096, &[7; 4096]).unwrap();
-            }
-            disk.flush_when_idle_at(begun + tick * TICK).unwrap();
-        }
-        faulty.crash();
-        drop(store);
-        let store = Store::open(Arc::new(faulty.restart().unwrap()), Open::default()).unwrap();
-        let disk = Disk::new(&store);
-        let read = |page: u32| {
-            let mut byte = [0];
-            disk.read(u64::from(page) * 4096, &mut byte).unwrap();
-            byte[0]
-        };
-        (0..changes).map(read).collect()
-    }
-
-    #[test]
-    fn an_idle_disk_flushes_what_no_client_flushed() {
-        let idle = (IDLE.as_millis() / TICK.as_millis()) as u32;
-        assert_eq!(after_a_power_cut(3, 3 + idle), [7, 7, 7]);
-        assert_eq!(after_a_power_cut(3, 3), [0, 0, 0], "it has had no time yet");
-    }
-
-    #[test]
-    fn a_busy_disk_flushes_what_is_old() {
-        let old = (OLDEST.as_millis() / TICK.as_millis()) as u32;
-        let kept = after_a_power_cut(old + 1, old + 1);
-        assert!(kept.iter().all(|&byte| byte == 7), "{kept:?}");
     }
 }

@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use self::driver::{Added, CONTROL, Control, Parameters, Queue, Request};
 use crate::disk::{Disk, PAGE};
@@ -130,7 +130,7 @@ fn serve_device(
             begun(&driver::block_device(added.number));
             while !is_stopped() && !queues.iter().all(|queue| queue.is_finished()) {
                 thread::sleep(TICK);
-                if let Err(error) = disk.flush_when_idle() {
+                if let Err(error) = disk.flush_when_idle(Instant::now()) {
                     tracing::warn!(%error, "what no client has flushed is not durable");
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use frostline_disk::Disk;
 use frostline_store::Store;
@@ -94,7 +94,7 @@ impl Server {
                 if is_stopped() {
                     break Ok(());
                 }
-                if let Err(error) = disk.flush_when_idle() {
+                if let Err(error) = disk.flush_when_idle(Instant::now()) {
                     tracing::warn!(%error, "what no client has flushed is not durable");
                 }
                 match next.and_then(|next| next.map(|c| Ok((c.try_clone()?, c))).transpose()) {
