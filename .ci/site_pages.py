@@ -18,10 +18,36 @@ def title(path):
     return path.read_text().splitlines()[0].lstrip("# ")
 
 
+def decisions():
+    """The list of all first, if there is one."""
+    return sorted((DOCS / "decisions").glob("*.md"), key=lambda path: (path.name != "README.md", path.name))
+
+
+def named(nav):
+    """All pages of a part of the navigation."""
+    for entry in nav:
+        for below in entry.values():
+            yield from [below] if isinstance(below, str) else named(below)
+
+
+def existing(nav):
+    """The parts of the navigation whose pages there are."""
+    for entry in nav:
+        for name, below in entry.items():
+            if not isinstance(below, str):
+                yield {name: list(existing(below))}
+            elif (DOCS / below).exists() or below in PAGES.values():
+                yield {name: below}
+
+
 def on_config(config):
-    """Decisions are found, so that a new one needs no line."""
-    decisions = sorted((DOCS / "decisions").glob("*.md"))
-    config.nav.append({"Decisions": [{title(path): f"decisions/{path.name}"} for path in decisions]})
+    """Decisions are found, so that a new one needs no line; so are pages that the navigation does not name."""
+    config.nav = list(existing(config.nav))
+    known = set(named(config.nav))
+    others = [path for path in sorted(DOCS.glob("*.md")) if path.name not in known]
+    if others:
+        config.nav.append({"More": [{title(path): path.name} for path in others]})
+    config.nav.append({"Decisions": [{title(path): f"decisions/{path.name}"} for path in decisions()]})
     return config
 
 
@@ -45,7 +71,7 @@ def resolved(link, source):
     if target.is_relative_to(DOCS) and target.is_file() and target.suffix in {".md", ".svg", ".png"}:
         return str(target.relative_to(DOCS)) + anchor
     if target == DOCS / "decisions":
-        return "decisions/" + sorted(path.name for path in target.glob("*.md"))[0]
+        return f"decisions/{decisions()[0].name}"
     return ROOT / name
 
 
