@@ -89,7 +89,8 @@ def table(results):
 def main():
     frostline = sys.argv[1] if len(sys.argv) > 1 else "target/release/frostline"
     frostline = str((Path.cwd() / frostline).resolve())
-    parts = []
+    version = subprocess.run([frostline, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    parts = [f"Of `{version}`.\n\n"]
     for heading, setting in SETTINGS:
         results = [replay(frostline, trace, setting) for _, trace in TRACES]
         commands = [f"$ frostline {command(trace, setting)}" for _, trace in TRACES]
