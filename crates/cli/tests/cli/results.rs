@@ -148,9 +148,19 @@ fn check(schema: &Value, value: &Value, at: &str, errors: &mut Vec<String>) {
                 true
             }
             "additionalProperties" => {
-                assert_eq!(wanted, false, "the one value that is known here");
-                let known = schema["properties"].as_object().unwrap();
-                value.as_object().is_none_or(|found| found.keys().all(|n| known.contains_key(n)))
+                let known = schema.get("properties").and_then(Value::as_object);
+                let is_known = |name: &str| known.is_some_and(|known| known.contains_key(name));
+                let others = value.as_object().into_iter().flatten();
+                let mut others = others.filter(|(name, _)| !is_known(name));
+                match wanted {
+                    Value::Bool(is_allowed) => *is_allowed || others.next().is_none(),
+                    schema => {
+                        for (name, field) in others {
+                            check(schema, field, &format!("{at}/{name}"), errors);
+                        }
+                        true
+                    }
+                }
             }
             unknown => panic!("{unknown} is no rule of a schema that is known here"),
         };
