@@ -4,6 +4,7 @@ mod args;
 mod backup;
 mod bench;
 mod cause;
+mod claims;
 mod db;
 mod device;
 mod failure;

@@ -6,6 +6,7 @@ use frostline_lab::{Error, Paper, PaperReport, Session};
 
 use crate::args::ReproduceArgs;
 use crate::cause::lab_failure;
+use crate::claims;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -16,6 +17,9 @@ const COMMAND: &str = "reproduce";
 /// Repeats papers' evaluations. The JSON of one paper is an object, that of all papers an array of
 /// objects.
 pub fn run(args: &ReproduceArgs) -> Result<String, Failure> {
+    if args.checks_claims() {
+        return claims::run(args);
+    }
     let papers = args.papers();
     if !args.traces.is_empty() && !papers.iter().any(|paper| paper.takes_traces()) {
         let why = format!("{} runs on traces of its own only", args.paper);

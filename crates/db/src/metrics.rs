@@ -36,6 +36,7 @@ fn exposition(store: &Store, databases: &[Stats]) -> Result<String, DbError> {
         text.counter(name, help, &[only(sum as f64)]);
     };
     count("commits", "Commits that wrote something", |s| s.commits);
+    count("updated_bytes", "Bytes of the keys and values that commits wrote", |s| s.updated_bytes);
     count("conflicts", "Transactions that lost against another", |s| s.conflicts);
     count("page_accesses", "Pages that were looked for, about", |s| s.page_accesses);
     count("pages_read", "Pages read as they were not in memory", |s| s.pages_read);

@@ -1,7 +1,9 @@
 //! The store as a sequence of bytes.
 
 use std::ops::Range;
-use std::sync::{PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use frostline_store::{PageWrite, Store, StoreError};
 
@@ -10,6 +12,12 @@ pub const PAGE: usize = 4096;
 
 /// Pages in one write call to the store.
 const BATCH: usize = 128;
+
+/// A disk without a change for so long is idle: it has time to flush.
+pub const IDLE: Duration = Duration::from_millis(500);
+
+/// A change that no client flushes is flushed after this time, however busy the disk is.
+pub const OLDEST: Duration = Duration::from_secs(5);
 
 /// Pages per look-up in the store's map.
 const STEP: u32 = 8192;
@@ -32,6 +40,23 @@ pub struct Disk<'a> {
     /// Changes of parts of pages exclude all other changes: between reading a page and writing it
     /// changed, no other write may happen, because it would be undone.
     changes: RwLock<()>,
+    /// Changes so far.
+    made: AtomicU64,
+    /// Those of them that are durable.
+    durable: AtomicU64,
+    /// What the last look at the unflushed changes saw.
+    seen: Mutex<Option<Seen>>,
+}
+
+/// Unflushed changes.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// How many changes had been made in all.
+    made: u64,
+    /// When the last one was seen for the first time.
+    last: Instant,
+    /// When the first one that is unflushed was seen.
+    first: Instant,
 }
 
 /// The part of a range of bytes that lies in one page.
@@ -82,7 +107,8 @@ fn extend(extents: &mut Vec<Extent>, length: u64, is_hole: bool) {
 impl<'a> Disk<'a> {
     /// The whole store.
     pub fn new(store: &'a Store) -> Self {
-        Disk { store, changes: RwLock::new(()) }
+        let (made, durable) = (AtomicU64::new(0), AtomicU64::new(0));
+        Disk { store, changes: RwLock::new(()), made, durable, seen: Mutex::new(None) }
     }
 
     /// The size in bytes.
@@ -154,7 +180,9 @@ impl<'a> Disk<'a> {
 
     fn write_pages(&self, batch: &[PageWrite<'_>]) -> Result<(), StoreError> {
         let _others_may = self.changes.read().unwrap_or_else(PoisonError::into_inner);
-        self.store.write_batch(batch)
+        self.store.write_batch(batch)?;
+        self.changed();
+        Ok(())
     }
 
     /// Changes a part of a page.
@@ -162,7 +190,14 @@ impl<'a> Disk<'a> {
         let _alone = self.changes.write().unwrap_or_else(PoisonError::into_inner);
         let (mut page, _) = self.page(part.lba)?;
         page[part.within.clone()].copy_from_slice(bytes);
-        self.store.write(part.lba, &page)
+        self.store.write(part.lba, &page)?;
+        self.changed();
+        Ok(())
+    }
+
+    /// Counts a change, after it was made: a flush that has counted it has made it durable.
+    fn changed(&self) {
+        self.made.fetch_add(1, Ordering::Release);
     }
 
     /// Sets a range to zeroes that take no space, except in parts of pages at its ends.
@@ -193,6 +228,7 @@ impl<'a> Disk<'a> {
             self.store.mapped(step, &mut |lba| mapped.push(lba))?;
             for lba in mapped.drain(..) {
                 self.store.trim(lba)?;
+                self.changed();
             }
         }
         Ok(())
@@ -235,6 +271,36 @@ impl<'a> Disk<'a> {
 
     /// Makes all earlier changes durable.
     pub fn flush(&self) -> Result<(), StoreError> {
-        self.store.sync()
+        let made = self.made.load(Ordering::Acquire);
+        self.store.sync()?;
+        self.durable.fetch_max(made, Ordering::Release);
+        Ok(())
+    }
+
+    /// Flushes what no client has flushed, once the disk is idle or the oldest of it is five seconds old. Who
+    /// serves a disk calls this ten times a second or so.
+    ///
+    /// # Errors
+    /// The store can't be synced. It is not tried again before there are more changes.
+    pub fn flush_when_idle(&self, now: Instant) -> Result<(), StoreError> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = self.made.load(Ordering::Acquire);
+        if made == self.durable.load(Ordering::Acquire) {
+            *seen = None;
+            return Ok(());
+        }
+        let found = seen.get_or_insert(Seen { made, last: now, first: now });
+        if found.made != made {
+            (found.made, found.last) = (made, now);
+        }
+        if now - found.last < IDLE && now - found.first < OLDEST {
+            return Ok(());
+        }
+        *seen = None;
+        let flushed = self.flush();
+        if flushed.is_err() {
+            self.durable.fetch_max(made, Ordering::Release);
+        }
+        flushed
     }
 }

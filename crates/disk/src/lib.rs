@@ -7,4 +7,4 @@ mod disk;
 #[cfg(target_os = "linux")]
 pub mod ublk;
 
-pub use disk::{Disk, Extent, PAGE};
+pub use disk::{Disk, Extent, IDLE, OLDEST, PAGE};

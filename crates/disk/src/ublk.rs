@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use self::driver::{Added, CONTROL, Control, Parameters, Queue, Request};
 use crate::disk::{Disk, PAGE};
@@ -66,7 +66,8 @@ pub enum UblkServeError {
 }
 
 /// Serves a disk as a block device until `is_stopped` returns true, or until the device is
-/// removed by others. Calls `begun` with the path of the device when it can be used. At the end the
+/// removed by others. Calls `begun` with the path of the device when it can be used. What is never flushed is
+/// flushed when the disk is idle. At the end the
 /// device is removed, and requests to it fail; unmount what is on it before. It does not sync the
 /// store at the end.
 ///
@@ -129,6 +130,9 @@ fn serve_device(
             begun(&driver::block_device(added.number));
             while !is_stopped() && !queues.iter().all(|queue| queue.is_finished()) {
                 thread::sleep(TICK);
+                if let Err(error) = disk.flush_when_idle(Instant::now()) {
+                    tracing::warn!(%error, "what no client has flushed is not durable");
+                }
             }
             Ok(())
         });

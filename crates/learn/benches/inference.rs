@@ -7,8 +7,8 @@
 //! it, with the gathering of features from records. The throughput is in pages.
 
 use std::hint::black_box;
+use std::time::{Duration, Instant};
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use frostline_learn::{
     FeatureLayout, Instructions, LANES, Linear, PageClassifier, PageRecogniser, RecordSource,
     Scorer, Tiles,
@@ -20,6 +20,24 @@ use frostline_placement::{
 use frostline_random::SplitMix;
 
 const PAGES: usize = 65_536;
+
+/// Prints the median of eleven samples of 50 ms or longer each, and the pages per second.
+fn measure(name: &str, amount: u64, mut work: impl FnMut()) {
+    let mut time = |times: u32| {
+        let start = Instant::now();
+        (0..times).for_each(|_| work());
+        start.elapsed()
+    };
+    let mut times = 1;
+    while time(times) < Duration::from_millis(50) {
+        times *= 2;
+    }
+    let mut samples: Vec<f64> =
+        (0..11).map(|_| time(times).as_secs_f64() / f64::from(times)).collect();
+    samples.sort_by(f64::total_cmp);
+    let seconds = samples[samples.len() / 2];
+    println!("{name:<58} {:>12.3} us {:>10.1} M/s", seconds * 1e6, amount as f64 / seconds / 1e6);
+}
 
 fn linear(layout: FeatureLayout, chance: &mut SplitMix) -> Linear {
     let weights = (0..layout.width()).map(|_| chance.unit() as f32 - 0.5);
@@ -56,42 +74,37 @@ fn hotness(chance: &mut SplitMix) -> Vec<Hotness> {
     (0..PAGES).map(|_| record(chance)).collect()
 }
 
-fn inference(c: &mut Criterion) {
+fn inference() {
     let mut chance = SplitMix::new(1);
     let (pasts, hotness) = (pasts(&mut chance), hotness(&mut chance));
     let lbas: Vec<u32> = (0..PAGES as u32).collect();
-    let mut group = c.benchmark_group("65536 pages");
-    group.throughput(Throughput::Elements(PAGES as u64));
     for (name, records) in [("engine", RecordSource::Engine), ("block", RecordSource::Block)] {
         let layout = FeatureLayout::new(records, 2).expect("a known history");
         let linear = linear(layout, &mut chance);
         let values = 0..PAGES.next_multiple_of(LANES) * layout.width();
         let values: Vec<f32> = values.map(|_| chance.unit() as f32).collect();
         let mut scores = vec![0.0; PAGES];
-        group.bench_function(format!("{name} records, inference alone"), |b| {
-            b.iter(|| linear.score(Tiles::new(layout.width(), black_box(&values)), &mut scores));
+        measure(&format!("{name} records, inference alone"), PAGES as u64, || {
+            linear.score(Tiles::new(layout.width(), black_box(&values)), &mut scores);
         });
         let mut recogniser = PageRecogniser::new(layout, 0.0, linear).expect("two records");
         let mut scores = vec![0.0; PAGES];
-        group.bench_function(format!("{name} records, features gathered and inference"), |b| {
-            let pages = Candidates {
-                now: 1 << 23,
-                valid: 1 << 20,
-                lbas: &lbas,
-                pasts: &pasts,
-                hotness: Some(&hotness),
-            };
-            b.iter(|| recogniser.score(black_box(&pages), &mut scores));
-        });
+        let pages = Candidates {
+            now: 1 << 23,
+            valid: 1 << 20,
+            lbas: &lbas,
+            pasts: &pasts,
+            hotness: Some(&hotness),
+        };
+        let name = format!("{name} records, features gathered and inference");
+        measure(&name, PAGES as u64, || recogniser.score(black_box(&pages), &mut scores));
     }
-    group.finish();
 }
 
 /// A user write of one of 65,536 pages, classified by PHFTL's classifier: its network's step and
 /// all around it.
-fn classification(c: &mut Criterion) {
+fn classification() {
     const WINDOW: u32 = 1 << 17;
-    let mut group = c.benchmark_group("a user write");
     for instructions in Instructions::available() {
         let (space, full_history) = (PAGES as u32, true);
         let setup =
@@ -113,10 +126,13 @@ fn classification(c: &mut Criterion) {
         for _ in 0..WINDOW * 11 / 4 {
             write();
         }
-        group.bench_function(format!("{instructions:?}"), |b| b.iter(&mut write));
+        measure(&format!("a user write, {instructions:?}"), 1, || {
+            black_box(write());
+        });
     }
-    group.finish();
 }
 
-criterion_group!(benches, inference, classification);
-criterion_main!(benches);
+fn main() {
+    inference();
+    classification();
+}

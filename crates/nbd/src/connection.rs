@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ use crate::address::Address;
 pub enum Listener {
     /// A socket of the network.
     Tcp(TcpListener),
-    /// A socket in the file system, which is removed when it is dropped.
-    Unix(UnixListener, PathBuf),
+    /// A socket in the file system. The path of one that was made here is removed when it is dropped.
+    Unix(UnixListener, Option<PathBuf>),
 }
 
 impl Listener {
@@ -39,8 +39,9 @@ impl Listener {
                     }
                     bound => bound,
                 };
-                Listener::Unix(bound?, path.clone())
+                Listener::Unix(bound?, Some(path.clone()))
             }
+            Address::Inherited => Listener::inherited(io::stdin().as_fd().try_clone_to_owned()?)?,
         };
         match &listener {
             Listener::Tcp(socket) => socket.set_nonblocking(true)?,
@@ -49,11 +50,28 @@ impl Listener {
         Ok(listener)
     }
 
+    /// A socket that another made, of either kind.
+    fn inherited(socket: OwnedFd) -> io::Result<Listener> {
+        let unix = UnixListener::from(socket);
+        if unix.local_addr().is_ok() {
+            return Ok(Listener::Unix(unix, None));
+        }
+        let network = TcpListener::from(OwnedFd::from(unix));
+        let is_socket = network.local_addr().is_ok();
+        let none = || io::Error::new(ErrorKind::InvalidInput, "standard input is not a socket");
+        is_socket.then_some(Listener::Tcp(network)).ok_or_else(none)
+    }
+
     /// The address, with the port that was chosen.
     pub fn address(&self) -> io::Result<Address> {
         match self {
             Listener::Tcp(socket) => socket.local_addr().map(Address::Tcp),
-            Listener::Unix(_, path) => Ok(Address::Unix(path.clone())),
+            Listener::Unix(_, Some(path)) => Ok(Address::Unix(path.clone())),
+            Listener::Unix(socket, None) => {
+                let address = socket.local_addr()?;
+                let path = address.as_pathname().map(|path| Address::Unix(path.to_path_buf()));
+                Ok(path.unwrap_or(Address::Inherited))
+            }
         }
     }
 
@@ -86,7 +104,7 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Listener::Unix(_, path) = self {
+        if let Listener::Unix(_, Some(path)) = self {
             // The file may be gone already.
             let _ = std::fs::remove_file(path);
         }

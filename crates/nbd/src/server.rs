@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use frostline_disk::Disk;
 use frostline_store::Store;
@@ -73,7 +73,8 @@ impl Server {
     }
 
     /// Serves a store until `is_stopped` returns true. Then it ends the connections, after the
-    /// requests that were under way are done. It does not sync the store at the end.
+    /// requests that were under way are done. What no client flushes is flushed when the disk is idle. It does not
+    /// sync the store at the end.
     ///
     /// # Errors
     /// The server can't wait for connections.
@@ -92,6 +93,9 @@ impl Server {
                 let next = self.next(&open);
                 if is_stopped() {
                     break Ok(());
+                }
+                if let Err(error) = disk.flush_when_idle(Instant::now()) {
+                    tracing::warn!(%error, "what no client has flushed is not durable");
                 }
                 match next.and_then(|next| next.map(|c| Ok((c.try_clone()?, c))).transpose()) {
                     Ok(Some((handle, connection))) => {

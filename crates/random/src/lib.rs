@@ -13,6 +13,13 @@
 //! assert_eq!(ranks, [14, 3, 0, 37, 37]);
 //! ```
 
+// Below all other crates, so that this is said once.
+#[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
+compile_error!(
+    "Frostline needs a target of 64 bits that is little-endian: maps hold 2^32 pages in memory, \
+     and formats are read in place"
+);
+
 mod exact;
 mod mix;
 mod split_mix;

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use frostline_random::Xoshiro;
 use frostline_trace::{
     AccessPattern, LoadOptions, Oltp, Reader, Spec, Writes, generate, load, prepare,
@@ -13,6 +13,24 @@ use frostline_trace::{
 
 /// Lines in a CSV file, which is then about 50 MB.
 const LINES: usize = 1 << 20;
+
+/// Prints the median of eleven samples of 50 ms or longer each, and the bytes or writes per second.
+fn measure(name: &str, amount: u64, mut work: impl FnMut()) {
+    let mut time = |times: u32| {
+        let start = Instant::now();
+        (0..times).for_each(|_| work());
+        start.elapsed()
+    };
+    let mut times = 1;
+    while time(times) < Duration::from_millis(50) {
+        times *= 2;
+    }
+    let mut samples: Vec<f64> =
+        (0..11).map(|_| time(times).as_secs_f64() / f64::from(times)).collect();
+    samples.sort_by(f64::total_cmp);
+    let seconds = samples[samples.len() / 2];
+    println!("{name:<58} {:>12.3} us {:>10.1} M/s", seconds * 1e6, amount as f64 / seconds / 1e6);
+}
 
 /// A CSV file whose fields vary in length like those of the published traces.
 fn csv(dir: &Path, name: &str, line: impl Fn(&mut String, &mut Xoshiro, u64)) -> PathBuf {
@@ -58,10 +76,12 @@ fn read_all(path: &Path) -> usize {
     total
 }
 
-fn reading(c: &mut Criterion) {
+fn read_pages(path: &Path) {
+    black_box(load(path, &LoadOptions::default(), &mut |_| ()).expect("it is right"));
+}
+
+fn reading() {
     let dir = tempfile::tempdir().expect("a scratch directory can be made");
-    let mut group = c.benchmark_group("read");
-    group.sample_size(10);
     for (name, line) in [
         ("alibaba", alibaba as fn(&mut String, &mut Xoshiro, u64)),
         ("tencent", tencent),
@@ -69,26 +89,21 @@ fn reading(c: &mut Criterion) {
     ] {
         let path = csv(dir.path(), name, line);
         let bytes = std::fs::metadata(&path).map_or(0, |meta| meta.len());
-        group.throughput(Throughput::Bytes(bytes));
-        group.bench_function(name, |b| b.iter(|| read_all(&path)));
-        group.bench_function(format!("{name} to pages"), |b| {
-            b.iter(|| load(&path, &LoadOptions::default(), &mut |_| ()).expect("it is right"));
+        measure(&format!("read {name}"), bytes, || {
+            black_box(read_all(&path));
         });
+        measure(&format!("read {name} to pages"), bytes, || read_pages(&path));
     }
     let path = dir.path().join("trace.u32");
     let bytes: Vec<u8> = (0..32u32 << 20).flat_map(|i| (i & 0xff_ffff).to_le_bytes()).collect();
     std::fs::write(&path, &bytes).expect("a scratch file can be written");
-    group.throughput(Throughput::Bytes(bytes.len() as u64));
-    group.bench_function("u32 to pages", |b| {
-        b.iter(|| load(&path, &LoadOptions::default(), &mut |_| ()).expect("it is right"));
+    measure("read u32 to pages", bytes.len() as u64, || read_pages(&path));
+    measure("copying the same file", bytes.len() as u64, || {
+        black_box(std::fs::read(&path).expect("it was written"));
     });
-    group.bench_function("copying the same file", |b| b.iter(|| std::fs::read(&path)));
-    group.finish();
 }
 
-fn generating(c: &mut Criterion) {
-    let mut group = c.benchmark_group("generate");
-    group.sample_size(10);
+fn generating() {
     let kinds = [
         ("zipf 1.0", AccessPattern::Zipf { alpha: 1.0 }),
         ("uniform", AccessPattern::Uniform),
@@ -96,29 +111,27 @@ fn generating(c: &mut Criterion) {
     ];
     for (name, kind) in kinds {
         let spec = Spec { kind, pages: 2_600_000, writes: 4_000_000, fill: false, seed: 1 };
-        group.throughput(Throughput::Elements(spec.writes));
-        group.bench_function(name, |b| {
-            b.iter(|| generate(&spec).expect("the parameters are right").fold(0, |a, x| a ^ x));
+        measure(&format!("generate {name}"), spec.writes, || {
+            let all = generate(&spec).expect("the parameters are right");
+            black_box(all.fold(0, |a, x| a ^ x));
         });
     }
-    group.finish();
 }
 
-fn annotating(c: &mut Criterion) {
-    let mut group = c.benchmark_group("prepare");
-    group.sample_size(10);
+fn annotating() {
     let kind = AccessPattern::Zipf { alpha: 1.0 };
     let spec = Spec { kind, pages: 2_600_000, writes: 20_000_000, fill: false, seed: 1 };
     let lbas: Vec<u32> = generate(&spec).expect("the parameters are right").collect();
     let writes = Writes { lbas, ..Writes::default() };
-    group.throughput(Throughput::Elements(spec.writes));
     for (name, lifespans) in [("final writes", false), ("lifespans", true)] {
-        group.bench_function(name, |b| {
-            b.iter(|| prepare(None, writes.clone(), lifespans).expect("the writes are few"));
+        measure(&format!("prepare {name}"), spec.writes, || {
+            black_box(prepare(None, writes.clone(), lifespans).expect("the writes are few"));
         });
     }
-    group.finish();
 }
 
-criterion_group!(benches, reading, generating, annotating);
-criterion_main!(benches);
+fn main() {
+    reading();
+    generating();
+    annotating();
+}

@@ -1,4 +1,4 @@
-//! The dashboard for Grafana asks for metrics that there are.
+//! The dashboard for Grafana and the page ask for metrics that there are.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,14 +27,20 @@ fn named(query: &str) -> Vec<&str> {
     words.filter(|word| word.starts_with("frostline_")).collect()
 }
 
-#[test]
-fn every_query_of_the_dashboard_names_metrics_that_a_database_has() {
+/// The names of all metrics of a database.
+fn known() -> BTreeSet<String> {
     let device = in_memory(&Shape { bytes: 64 << 20, ..Shape::default() }).unwrap();
     Db::create(&device, &Create::default()).unwrap();
     let db = Db::open(&device, &Options::default()).unwrap();
     let metrics = db.metrics().unwrap();
     let samples = metrics.lines().filter(|line| !line.starts_with('#'));
-    let known: BTreeSet<_> = samples.filter_map(|line| line.split(['{', ' ']).next()).collect();
+    let names = samples.filter_map(|line| line.split(['{', ' ']).next());
+    names.map(str::to_string).collect()
+}
+
+#[test]
+fn every_query_of_the_dashboard_names_metrics_that_a_database_has() {
+    let known = known();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(DASHBOARD);
     let dashboard: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let queries = queries(&dashboard);
@@ -43,7 +49,17 @@ fn every_query_of_the_dashboard_names_metrics_that_a_database_has() {
         let names = named(query);
         assert!(!names.is_empty(), "{query}");
         for name in names {
-            assert!(known.contains(name), "{name}, in {query}, is not in\n{metrics}");
+            assert!(known.contains(name), "{name}, in {query}, is not in {known:?}");
         }
     }
+}
+
+#[test]
+fn the_page_shows_metrics_that_a_database_has() {
+    let known = known();
+    let names: BTreeSet<_> = named(include_str!("../src/page.html")).into_iter().collect();
+    // One is the beginning of a pattern.
+    let unknown: Vec<_> = names.iter().filter(|name| !known.contains(**name)).collect();
+    assert_eq!(unknown, [&"frostline_"], "{known:?}");
+    assert!(names.len() > 8, "{names:?}");
 }

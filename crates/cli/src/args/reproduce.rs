@@ -9,13 +9,13 @@ use frostline_lab::{PAPERS, Paper, Reproduction};
 /// `frostline reproduce`
 #[derive(Debug, Args)]
 pub struct ReproduceArgs {
-    /// The paper, or all
+    /// The paper, or all, or check: what the project claims
     #[arg(value_parser = papers())]
     pub paper: String,
     /// Traces for its experiments in addition to its own; sepfrozen uses only its own
     #[arg(value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
-    /// Only these experiments, with their names in the JSON
+    /// Only these experiments, with their names in the JSON; or these claims
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
     /// A tenth of the scale: all within ten minutes on two cores
@@ -46,10 +46,24 @@ pub struct ReproduceArgs {
 /// The name that stands for every paper.
 const ALL: &str = "all";
 
+/// The name that stands for the claims.
+const CHECK: &str = "check";
+
 /// The scale of `--quick`.
 const QUICK: f64 = 0.1;
 
 impl ReproduceArgs {
+    /// True if claims are checked, in place of papers.
+    pub fn checks_claims(&self) -> bool {
+        self.paper == CHECK
+    }
+
+    /// True if there are options that only evaluations of papers have.
+    pub fn has_evaluation_options(&self) -> bool {
+        let is_other = self.quick || self.no_timing || self.scale != 1.0 || self.seed != 1;
+        is_other || self.out.is_some() || !self.traces.is_empty()
+    }
+
     /// The wanted papers.
     pub fn papers(&self) -> Vec<&'static Paper> {
         PAPERS.iter().filter(|paper| self.paper == ALL || self.paper == paper.name).collect()
@@ -72,7 +86,11 @@ fn papers() -> PossibleValuesParser {
     let each = PAPERS.iter().map(|paper| {
         PossibleValue::new(paper.name).help(format!("{}: {}", paper.title, paper.about))
     });
-    PossibleValuesParser::new(each.chain([PossibleValue::new(ALL).help("every one of them")]))
+    let others = [
+        PossibleValue::new(ALL).help("every one of them"),
+        PossibleValue::new(CHECK).help("what the project claims: passed or failed, claim by claim"),
+    ];
+    PossibleValuesParser::new(each.chain(others))
 }
 
 fn scale(text: &str) -> Result<f64, String> {

@@ -1,8 +1,9 @@
 //! A store is served until a signal comes, and is then closed.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::Stdio;
 
 use crate::run::Scratch;
@@ -39,6 +40,32 @@ fn a_disk_is_made_served_closed_and_served_again() {
     served(&scratch, SERVE);
     served(&scratch, "serve nbd file:disk --listen ./socket --read-only");
     scratch.quiet("store check file:disk");
+}
+
+#[test]
+fn a_disk_is_served_on_a_socket_that_was_there_before_the_server() {
+    let scratch = Scratch::new();
+    let path = scratch.path("socket");
+    let socket = UnixListener::bind(&path).unwrap();
+    let mut client = UnixStream::connect(&path).unwrap();
+    let line = "serve nbd file:disk --listen - --create --size 16MiB --zone 256KiB -q";
+    let mut server = scratch.command(line.split_whitespace());
+    let mut server = server.stdin(OwnedFd::from(socket)).spawn().unwrap();
+    let mut hello = [0; 8];
+    client.read_exact(&mut hello).unwrap();
+    assert_eq!(&hello, b"NBDMAGIC");
+    let killed = std::process::Command::new("kill").arg(server.id().to_string()).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    assert!(path.exists(), "the socket is not the server's");
+}
+
+#[test]
+fn standard_input_that_is_no_socket_is_not_listened_on() {
+    let scratch = Scratch::new();
+    let line = "serve nbd file:disk --listen - --create --size 16MiB --zone 256KiB";
+    let said = scratch.fails(1, line);
+    assert!(said.contains("standard input is not a socket"), "{said}");
 }
 
 #[test]

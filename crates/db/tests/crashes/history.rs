@@ -1,6 +1,8 @@
 //! The expected content of a database: every version of every record, by the number of its commit.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 pub type Value = Arc<[u8]>;
@@ -43,13 +45,18 @@ impl History {
         self.tables.get(name)?.get(key)
     }
 
-    /// The records of a table that a snapshot sees.
-    pub fn table(&self, name: &'static str, snapshot: u64) -> BTreeMap<Vec<u8>, Value> {
-        let of_table = self.tables.get(name).into_iter().flatten();
-        let seen = |(key, versions): (&Vec<u8>, &RecordWrites)| {
-            Some((key.clone(), visible(versions, snapshot)?.clone()))
-        };
-        of_table.filter_map(seen).collect()
+    /// The records of a table in a range of keys that a snapshot sees, in the order of their keys.
+    pub fn range(
+        &self,
+        name: &'static str,
+        keys: impl RangeBounds<Vec<u8>>,
+        snapshot: u64,
+    ) -> impl DoubleEndedIterator<Item = (&Vec<u8>, &Value)> {
+        let in_range = self.tables.get(name).map(|records| records.range(keys));
+        in_range
+            .into_iter()
+            .flatten()
+            .filter_map(move |(key, versions)| Some((key, visible(versions, snapshot)?)))
     }
 
     /// The versions of a record that came after a snapshot.
@@ -116,20 +123,31 @@ impl History {
         }
     }
 
+    /// The records whose value is another than the one that commits up to a number gave.
     fn differences(&self, found: &Content, number: u64) -> BTreeSet<Place> {
-        let mut different = BTreeSet::new();
-        for (&name, records) in found {
-            let expected = self.tables.get(name);
-            let value = |key| visible(expected?.get(key)?, number);
-            let other = records.iter().filter(|(key, found)| value(*key) != Some(*found));
-            different.extend(other.map(|(key, _)| (name, key.clone())));
-        }
-        for (&name, records) in &self.tables {
-            let found = found.get(name);
-            let is_missing = |key| found.is_none_or(|found| !found.contains_key(key));
-            let seen = records.iter().filter(|(_, versions)| visible(versions, number).is_some());
-            let missing = seen.filter(|(key, _)| is_missing(*key));
-            different.extend(missing.map(|(key, _)| (name, key.clone())));
+        let (none, mut different) = (BTreeMap::new(), BTreeSet::new());
+        let names: BTreeSet<_> = found.keys().chain(self.tables.keys()).copied().collect();
+        for name in names {
+            let mut found = found.get(name).unwrap_or(&none).iter().peekable();
+            let known = self.tables.get(name).into_iter().flatten();
+            let mut known = known
+                .filter_map(|(key, versions)| Some((key, visible(versions, number)?)))
+                .peekable();
+            // Both are in the order of their keys.
+            loop {
+                let order = match (found.peek(), known.peek()) {
+                    (None, None) => break,
+                    (Some(_), None) => Ordering::Less,
+                    (None, Some(_)) => Ordering::Greater,
+                    (Some((found, _)), Some((known, _))) => found.cmp(known),
+                };
+                let one = if order.is_le() { found.next() } else { None };
+                let other = if order.is_ge() { known.next() } else { None };
+                let key = one.or(other).map(|(key, _)| key);
+                if one.map(|(_, value)| value) != other.map(|(_, value)| value) {
+                    different.extend(key.map(|key| (name, key.clone())));
+                }
+            }
         }
         different
     }

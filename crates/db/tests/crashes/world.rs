@@ -265,20 +265,31 @@ impl World {
     /// Compares a part of a table with what a transaction should see.
     fn scan(&mut self, tables: &Tables, open: &Open<'_>) -> Result<(), DbError> {
         let ((name, table), bound) = (self.table(tables), self.key());
-        let mut expected = self.history.table(name, open.snapshot);
-        for ((_, key), written) in open.own.iter().filter(|(place, _)| place.0 == name) {
-            match &written.value {
-                Some(value) => expected.insert(key.clone(), value.clone()),
-                None => expected.remove(key),
-            };
-        }
         let most = self.rng.random_range(1..100);
+        // As many more as the transaction may have deleted of them.
+        let enough = most + open.own.len();
+        let own = |expected: &mut BTreeMap<Vec<u8>, Value>, is_in: &dyn Fn(&Vec<u8>) -> bool| {
+            let of_table = open.own.iter().filter(|((of, key), _)| *of == name && is_in(key));
+            for ((_, key), written) in of_table {
+                match &written.value {
+                    Some(value) => expected.insert(key.clone(), value.clone()),
+                    None => expected.remove(key),
+                };
+            }
+        };
+        let owned = |(key, value): (&Vec<u8>, &Value)| (key.clone(), value.clone());
+        let after = self.history.range(name, bound.clone().., open.snapshot);
+        let mut expected = after.take(enough).map(owned).collect();
+        own(&mut expected, &|key| *key >= bound);
         let mut forward = open.transaction.scan(table, &bound, Direction::Forward);
-        for (key, value) in expected.range(bound.clone()..).take(most) {
+        for (key, value) in expected.iter().take(most) {
             assert_eq!(forward.next()?, Some((&key[..], &value[..])));
         }
+        let before = self.history.range(name, ..=bound.clone(), open.snapshot);
+        let mut expected = before.rev().take(enough).map(owned).collect();
+        own(&mut expected, &|key| *key <= bound);
         let mut backward = open.transaction.scan(table, &bound, Direction::Backward);
-        for (key, value) in expected.range(..=bound.clone()).rev().take(most) {
+        for (key, value) in expected.iter().rev().take(most) {
             assert_eq!(backward.next()?, Some((&key[..], &value[..])));
         }
         Ok(())
@@ -321,14 +332,11 @@ fn content(db: &Db) -> Result<Content, DbError> {
     let known = tables(db);
     assert_eq!(known.len(), db.tables().len());
     for (name, table) in known {
-        let mut records = BTreeMap::new();
+        let mut records: Vec<(Vec<u8>, Value)> = Vec::new();
         let mut scan = look.scan_all(table, Direction::Forward);
         while let Some((key, value)) = scan.next()? {
-            let is_greater = records
-                .last_key_value()
-                .is_none_or(|(last, _): (&Vec<u8>, _)| last < &key.to_vec());
-            assert!(is_greater);
-            records.insert(key.to_vec(), Value::from(value));
+            assert!(records.last().is_none_or(|(last, _)| last[..] < *key));
+            records.push((key.to_vec(), Value::from(value)));
         }
         let mut scan = look.scan_all(table, Direction::Backward);
         for (key, value) in records.iter().rev() {
@@ -336,7 +344,7 @@ fn content(db: &Db) -> Result<Content, DbError> {
         }
         assert_eq!(scan.next()?, None);
         content.entry(TABLES).or_default().insert(name.as_bytes().to_vec(), Value::from([]));
-        content.insert(name, records);
+        content.insert(name, records.into_iter().collect());
     }
     Ok(content)
 }
