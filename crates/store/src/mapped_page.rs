@@ -108,6 +108,23 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         CHANGES.map(|kind| self.place_of(kind))
     }
 
+    /// The units of the page's image, delta and tail; 0 of one that is not there, or lost.
+    pub fn units(&self) -> [u32; 3] {
+        let units = |kind| match self.place_of(kind) {
+            Some((at, _)) if at.slot.zone != 0 => at.units,
+            _ => 0,
+        };
+        [RecordKind::Image, RecordKind::Delta, RecordKind::Tail].map(units)
+    }
+
+    /// Units by which the page is longer than a whole one.
+    pub fn excess(&self) -> u32 {
+        match self.changes {
+            Some(_) => self.state.layout.excess(self.units()),
+            None => 0,
+        }
+    }
+
     fn place_at(&self, at: Position) -> Option<(Extent, u32)> {
         let map = self.state.volume.map();
         let (slot, units) = (map.slot(at), map.units(at));
@@ -207,6 +224,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let image = packed.image(sizes);
         let bytes = image.bytes.len() as u16;
         let record = Record { lba, sum: image.sum, time, bytes, other: 0 };
+        self.state.check_room(self.units(), [sizes.units_of(bytes.into()), 0, 0])?;
         self.append(self.page, record, hotness, &image.bytes)?;
         self.forget(&CHANGES)
     }
@@ -230,6 +248,15 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let takes = self.takes_delta(bytes.len())
             && (kind == RecordKind::Delta || self.takes_tail(bytes.len()));
         let Some(at) = self.at_of(kind).filter(|_| takes) else { return Ok(false) };
+        let (before, units) = (self.units(), sizes.units_of(bytes.len() as u32));
+        let after = match (before, kind) {
+            ([image, delta, _], RecordKind::Tail) => [image, delta, units],
+            ([image, ..], _) => [image, units, 0],
+        };
+        if !self.state.has_room_for_change(before, after) {
+            return Ok(false);
+        }
+        self.state.check_room(before, after)?;
         set_time(&mut bytes, time);
         let record =
             Record { lba, sum: sizes.sum(&bytes), time, bytes: bytes.len() as u16, other: base };
@@ -252,6 +279,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         hotness: Hotness,
         bytes: &[u8],
     ) -> Result<(), StoreError> {
+        let before = self.excess();
         let state = &mut *self.state;
         let mut entry = state.volume.map().entry(at);
         let known = state.layout.has_hotness().then_some(&hotness);
@@ -262,7 +290,17 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         map.set(at, entry);
         map.set_sum(at, record.sum);
         map.set_units(at, after);
-        state.user_page_placed(placed, record, hotness, bytes)
+        state.user_page_placed(placed, record, hotness, bytes)?;
+        self.note_excess(before);
+        Ok(())
+    }
+
+    /// The page's records changed; it was longer than a whole one by so many units before.
+    fn note_excess(&mut self, before: u32) {
+        let after = self.excess();
+        if after != before {
+            self.state.excess_changed(before, after);
+        }
     }
 
     /// Places a copy of the LBA's record. Nothing happens if the record no longer lies there.
@@ -283,6 +321,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     /// Places a copy of the page's image that is merged with its delta and tail, where that fits. False if not.
     pub fn merge(&mut self, copy: &RecordCopy<'_>) -> Result<bool, StoreError> {
         let &RecordCopy { from, class, record, .. } = copy;
+        let before = self.excess();
         let places = self.changes();
         let ended = places.iter().flatten().count();
         let state = &mut *self.state;
@@ -315,6 +354,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
             (0..ended).try_for_each(|_| state.delta_ended())?;
             state.deltas.merged += 1;
             self.relocated(copy, placed)?;
+            self.note_excess(before);
         }
         Ok(true)
     }
@@ -348,11 +388,13 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
 
     /// Makes the record of an entry garbage; true if there was one.
     fn clear(&mut self, at: Position, lba: u32) -> Result<bool, StoreError> {
+        let before = self.excess();
         let volume = &mut self.state.volume;
         let mut entry = volume.map().entry(at);
         let units = volume.map().units(at);
         let had = volume.trim_entry(lba, &mut entry, units)?;
         volume.map_mut().set(at, entry);
+        self.note_excess(before);
         Ok(had)
     }
 
