@@ -12,6 +12,7 @@ use crate::layout::FEWEST_LOG_ZONES;
 use crate::mvcc::WriteSet;
 use crate::pool::CLEAN;
 use crate::record::STORE;
+use crate::room::Promised;
 use crate::tree::Trees;
 use crate::{DbError, Options};
 
@@ -27,6 +28,8 @@ pub struct Core {
     pub next_overflow: AtomicU64,
     /// Unused write sets.
     spare: Mutex<Vec<Arc<WriteSet>>>,
+    /// The room in the store for pages that are not written.
+    pub(crate) promised: Promised,
     /// Bytes that commits under way are about to log.
     pub(crate) logging: Mutex<u64>,
     pub(crate) logged: Condvar,
@@ -104,6 +107,7 @@ impl Core {
             catalog: Catalog::default(),
             next_overflow: AtomicU64::new(0),
             spare: Mutex::default(),
+            promised: Promised::default(),
             logging: Mutex::default(),
             logged: Condvar::new(),
             checkpoint_wanted: AtomicBool::new(false),

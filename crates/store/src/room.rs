@@ -231,7 +231,7 @@ impl Store {
         if !state.layout.is_thin() {
             return Ok(Some(wishes.max(needs)));
         }
-        let limit = if last { limits.last } else { limits.usual };
+        let limit = if last { limits.usual.midpoint(limits.last) } else { limits.usual };
         let room = state.whole_pages(engine, limit);
         if room < needs {
             return Ok(None);

@@ -117,6 +117,10 @@ pub struct OptionsArgs {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
         allow_negative_numbers = true)]
     pages: Option<u64>,
+    /// Take twice as many pages, as long as they fit: many are shorter than whole ones, by compression for one. A write
+    /// that does not fit is refused as the store is full
+    #[arg(long)]
+    thin: bool,
     /// Clean while fewer zones than this are free
     #[arg(long, value_name = "N", default_value_t = 3,
         value_parser = value_parser!(u32).range(2..), allow_negative_numbers = true)]
@@ -131,6 +135,7 @@ impl OptionsArgs {
     pub fn format(&self) -> Format {
         Format {
             logical_pages: self.pages,
+            thin: self.thin,
             reserve: self.reserve,
             hotness: self.hotness,
             ..self.placement.format()

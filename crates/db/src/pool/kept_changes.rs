@@ -110,6 +110,11 @@ impl KeptChanges {
         }
     }
 
+    /// Pages whose changes are kept.
+    pub fn len(&self) -> usize {
+        self.state().by_page.len()
+    }
+
     /// Bytes that all changes take beyond what they may.
     pub fn excess(&self) -> usize {
         self.state().bytes.saturating_sub(self.most_bytes)

@@ -476,6 +476,21 @@ impl Pool {
         if descents.is_multiple_of(SAMPLE) { SAMPLE } else { 0 }
     }
 
+    /// Whole pages for which the store must have room, as they changed and are not on the device. Of those that are not in
+    /// memory only changes will be written, which take three eighths of a page at most.
+    pub fn changed_pages(&self) -> u64 {
+        // As below.
+        let _writer = self.evictor();
+        let kept = self.records.changed_before(CLEAN).len() + self.kept.len();
+        let in_memory = self.frames.iter().filter(|frame| frame.needs_log_from() != CLEAN);
+        (in_memory.count() + (3 * kept).div_ceil(8)) as u64
+    }
+
+    /// Pages that memory has room for.
+    pub fn most_pages(&self) -> u64 {
+        self.frames.len() as u64
+    }
+
     /// The log position from which recovery would redo all changes that are not on the device.
     pub fn needs_log_from(&self) -> u64 {
         // No page leaves memory meanwhile. Others may come back, so their changes are looked at first.
