@@ -123,7 +123,7 @@ impl Layout {
             && meta.len() == fixed.meta_zones as usize
             && (1..=u64::from(geometry.zones) * u64::from(fixed.zone_pages))
                 .contains(&fixed.whole_pages)
-            && (1..=u64::from(MAX_LBA) + 1).contains(&sizes.lbas(fixed.logical_pages));
+            && (fixed.whole_pages..=most_logical(&fixed, geometry.zones)).contains(&fixed.logical_pages);
         if !agree {
             return Err(wrong("sizes that contradict each other".to_string()));
         }
@@ -261,6 +261,11 @@ fn meta_zones_of(
     Ok(meta)
 }
 
+/// Pages that a store of so many zones may have, thin or not.
+fn most_logical(fixed: &Super, zones: u32) -> u64 {
+    (2 * THIN * u64::from(zones) * u64::from(fixed.zone_pages)).min(u64::from(MAX_LBA) + 1)
+}
+
 /// Refuses more whole pages than the volume's zones can hold.
 fn check_room(
     fixed: &Super,
@@ -272,10 +277,11 @@ fn check_room(
     let Super { logical_pages, whole_pages, reserve, spare, meta_zones, .. } = *fixed;
     let zone_pages = sure_images(fixed, sizes);
     let most = u64::from(volume.saturating_sub(reserve + 1)) * u64::from(zone_pages);
-    if logical_pages == 0 || whole_pages == 0 || whole_pages > most {
+    let fits = (whole_pages..=most_logical(fixed, zones)).contains(&logical_pages);
+    if whole_pages == 0 || whole_pages > most || !fits {
         let why = format!(
             "{zones} usable zones of {zone_pages} pages can hold {most} pages with {classes} \
-             classes, {} free zones and {meta_zones} for metadata; {whole_pages} are asked for",
+             classes, {} free zones and {meta_zones} for metadata; {logical_pages} are asked for",
             reserve + spare
         );
         return Err(StoreError::TooSmall { why });

@@ -213,14 +213,21 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     /// Writes the page by the user: as the tail or delta that it is packed as, if it takes it, or as its image.
     pub fn write(&mut self, mut packed: PackedPage<'_>) -> Result<(), StoreError> {
         let (lba, hotness) = (self.lba, packed.hotness);
+        let (sizes, is_short) = (self.state.layout.sizes, self.state.is_short());
         for kind in [RecordKind::Tail, RecordKind::Delta] {
-            if let Some(bytes) = packed.take(kind)
-                && self.write_part(kind, bytes, hotness)?
-            {
+            let Some(bytes) = packed.take(kind) else { continue };
+            let most = match is_short {
+                true => {
+                    let image = sizes.units_of(packed.image(sizes).bytes.len() as u32);
+                    self.state.layout.bytes_of([image, 0, 0])
+                }
+                false => u64::MAX,
+            };
+            if self.place_part(kind, bytes, hotness, most)? {
                 return Ok(());
             }
         }
-        let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
+        let time = self.state.time() + 1;
         let image = packed.image(sizes);
         let bytes = image.bytes.len() as u16;
         let record = Record { lba, sum: image.sum, time, bytes, other: 0 };
@@ -234,8 +241,23 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     pub fn write_part(
         &mut self,
         kind: RecordKind,
+        bytes: Vec<u8>,
+        hotness: Hotness,
+    ) -> Result<bool, StoreError> {
+        let most = match self.state.is_short() {
+            true => self.state.layout.bytes_of(self.units()),
+            false => u64::MAX,
+        };
+        self.place_part(kind, bytes, hotness, most)
+    }
+
+    /// The same, unless all records of the page would take more than so many bytes then.
+    fn place_part(
+        &mut self,
+        kind: RecordKind,
         mut bytes: Vec<u8>,
         hotness: Hotness,
+        most: u64,
     ) -> Result<bool, StoreError> {
         let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
         let [delta, _] = self.changes();
@@ -253,7 +275,8 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
             ([image, delta, _], RecordKind::Tail) => [image, delta, units],
             ([image, ..], _) => [image, units, 0],
         };
-        if !self.state.has_room_for_change(before, after) {
+        let layout = &self.state.layout;
+        if layout.bytes_of(after) > most || !self.state.has_room_for_change(before, after) {
             return Ok(false);
         }
         self.state.check_room(before, after)?;

@@ -29,6 +29,9 @@ use crate::{Store, StoreError};
 /// parts of its room is left.
 const TIGHT: u64 = 16;
 
+/// It writes each page in the form that takes least once less than one in so many parts is left.
+const SHORT: u64 = 64;
+
 /// What a store takes of its device, as `df` shows a file system. Bytes of zones for pages: those for metadata are
 /// not in it. `used`, `reclaimable` and `free` together are `total`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,6 +128,12 @@ impl State {
         self.volume.valid_units() * u64::from(layout.sizes.unit())
             + self.valid_pages() * layout.beside_image()
             + self.valid_deltas() * BESIDE_DELTA as u64
+    }
+
+    /// True if pages are to take as little as they can.
+    pub fn is_short(&self) -> bool {
+        let usual = self.layout.limits().usual;
+        self.layout.is_thin() && self.used_bytes() > usual - usual / SHORT
     }
 
     /// True if a page may get a delta or tail: its records have as many units before, and would have as many after.
