@@ -76,7 +76,7 @@ pub struct PlacementArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp_of_store,
         allow_negative_numbers = true)]
     pub gp: f64,
-    /// Let pages take as many units of SIZE bytes as they need; 4096 means whole pages, of which more fit
+    /// Let pages take as many units of SIZE bytes as they need; 4096 means whole pages
     #[arg(long, value_name = "SIZE", default_value = "64", value_parser = unit,
         allow_negative_numbers = true)]
     pub unit: u32,
@@ -117,8 +117,7 @@ pub struct OptionsArgs {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
         allow_negative_numbers = true)]
     pages: Option<u64>,
-    /// Take twice as many pages, as long as they fit: many are shorter than whole ones, by compression for one. A write
-    /// that does not fit is refused as the store is full
+    /// Take up to twice as many pages, as long as they fit, and refuse others
     #[arg(long)]
     thin: bool,
     /// Clean while fewer zones than this are free
