@@ -23,8 +23,8 @@ use crate::DbError;
 use crate::core::Core;
 use crate::mvcc::WriteSet;
 use crate::pages::Reservation;
-use crate::room::PageRoom;
 use crate::record::logged_bytes;
+use crate::room::PageRoom;
 use crate::tree::Needs;
 use crate::wal::WalError;
 

@@ -1,20 +1,22 @@
 //! Room in the store for the pages that commits change.
 //!
-//! A store may be [thin](frostline_store::Format::thin): it has more pages than fit whole. A commit has no way back once
-//! it is in the log, and its pages reach the store later. So before that the store promises room for all pages
-//! that changed and are not written, and for those that the commit may change, whole. What is left of a promise
-//! serves the next commits. Where room is short, changed pages are written: they take what they need then, and no
-//! longer that of a whole page each. If it is still short, the commit is refused.
+//! A store may be [thin](frostline_store::Format::thin): it has more pages than fit whole. A commit
+//! has no way back once it is in the log, and its pages reach the store later. So before that the
+//! store promises room for all pages that changed and are not written, and for those that the
+//! commit may change, whole. What is left of a promise serves the next commits. Where room is
+//! short, changed pages are written: they take what they need then, and no longer that of a whole
+//! page each. If it is still short, the commit is refused.
 //!
-//! Deletes may use a part of the room that others may not. They make pages shorter, so it is hardly ever needed.
+//! Deletes may use a part of the room that others may not. They make pages shorter, so it is hardly
+//! ever needed.
 
 use parking_lot::Mutex;
 
 use crate::DbError;
 use crate::core::Core;
 
-/// Pages for which a promise is asked beyond what is needed, at least; and the share of memory's pages, all of which are
-/// looked at to find those that changed.
+/// Pages for which a promise is asked beyond what is needed, at least; and the share of memory's
+/// pages, all of which are looked at to find those that changed.
 const AHEAD: (u64, u64) = (64, 4);
 
 /// The room that the store has promised to a database.
@@ -36,10 +38,10 @@ pub struct PageRoom<'c> {
 }
 
 impl Core {
-    /// Makes sure that this many pages can be changed, and written in time. `shrinks`: they hardly become longer.
+    /// Makes sure that this many pages can be changed, and written in time. `shrinks`: they hardly
+    /// become longer.
     ///
-    /// # Errors
-    /// The store has no room for them.
+    /// # Errors The store has no room for them.
     pub fn page_room(&self, pages: u64, shrinks: bool) -> Result<PageRoom<'_>, DbError> {
         let mut is_written = false;
         loop {
@@ -56,7 +58,8 @@ impl Core {
             if is_written {
                 return Err(DbError::Full { pages: self.trees.pages.used() });
             }
-            // Leaves that are empty may wait for their visit. Commits that are under way do not wait for this one.
+            // Leaves that are empty may wait for their visit. Commits that are under way do not
+            // wait for this one.
             self.purge_all();
             self.checkpoint_all()?;
             self.trees.trim_freed()?;

@@ -1,7 +1,8 @@
-//! Databases that fill their device: what does not fit is refused at the commit, and nothing that was committed
-//! is in danger then.
+//! Databases that fill their device: what does not fit is refused at the commit, and nothing that
+//! was committed is in danger then.
 //!
-//! `FROSTLINE_FULL_MIB=n` fills devices of n MiB, in zones of 1 MiB, to compare how many records fit.
+//! `FROSTLINE_FULL_MIB=n` fills devices of n MiB, in zones of 1 MiB, to compare how many records
+//! fit.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,8 +5,8 @@
 //! with its zone. Nor does it count as used: where each commit leaves much of it, garbage would never be a large
 //! enough share.
 //!
-//! But where zones run out and none has garbage, those are cleaned whose chunks were ended early, by syncs: copies of
-//! their records lie side by side.
+//! But where zones run out and none has garbage, those are cleaned whose chunks were ended early, by
+//! syncs: copies of their records lie side by side.
 
 use frostline_placement::Scheme;
 

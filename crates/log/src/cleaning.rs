@@ -40,7 +40,12 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let zones = zones.with_least_garbage(self.options.page_units);
         self.scheme.pick(&zones, &mut *self.policy, &mut self.choice);
         if self.choice.victims.is_empty() && self.trigger.lacks_zones(self.free.len()) {
-            self.choice.victims.extend(most_padded(&zones, &self.early, self.open.len(), self.options.page_units));
+            self.choice.victims.extend(most_padded(
+                &zones,
+                &self.early,
+                self.open.len(),
+                self.options.page_units,
+            ));
         }
         let can_open = self.can_open();
         let Choice { victims, relabelled } = &mut self.choice;
@@ -351,8 +356,8 @@ impl<S: Scheme> Volume<S> {
     }
 }
 
-/// The sealed zone with the most garbage and padding of chunks that were ended early, if cleaning it makes room: until
-/// its copies are durable, a page may be left behind in each class.
+/// The sealed zone with the most garbage and padding of chunks that were ended early, if cleaning it
+/// makes room: until its copies are durable, a page may be left behind in each class.
 fn most_padded(zones: &ZoneView<'_>, early: &[u32], classes: usize, page: u32) -> Option<u32> {
     let least = (zones.zone_pages() / 4).max((classes as u32 + 2) * page);
     let sealed = (1..early.len() as u32).filter(|&zone| zones.is_sealed(zone));

@@ -38,8 +38,8 @@ pub struct Options {
     pub chunks: Option<ChunkShape>,
     /// Largest LBA + 1, at most [`MAX_LBA`] + 1.
     pub space: u32,
-    /// Whole pages for which zones have room: as many may be valid at once. A driver that keeps the map counts
-    /// what its records take by itself, and may have more pages that are shorter.
+    /// Whole pages for which zones have room: as many may be valid at once. A driver that keeps the
+    /// map counts what its records take by itself, and may have more pages that are shorter.
     pub logical_pages: u64,
     /// The LBA of page 0's delta, if each page may have two records more: the delta of page `p` is as many above `p`,
     /// its tail twice as many.

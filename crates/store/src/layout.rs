@@ -27,7 +27,7 @@ fn recorded_scheme(error: BuildError) -> StoreError {
 /// Bytes that a delta, or a tail, takes beside its own, of the header and the last page of its chunk.
 pub const BESIDE_DELTA: usize = 128;
 
-/// Pages that a store which takes [less than whole pages](Format::thin) has for each whole one that fits.
+/// Pages of a [thin](Format::thin) store for each whole one that fits.
 const THIN: u64 = 2;
 
 /// Pages of a chunk without its header, at most: 127 and the header are 512 KiB.
@@ -123,7 +123,8 @@ impl Layout {
             && meta.len() == fixed.meta_zones as usize
             && (1..=u64::from(geometry.zones) * u64::from(fixed.zone_pages))
                 .contains(&fixed.whole_pages)
-            && (fixed.whole_pages..=most_logical(&fixed, geometry.zones)).contains(&fixed.logical_pages);
+            && (fixed.whole_pages..=most_logical(&fixed, geometry.zones))
+                .contains(&fixed.logical_pages);
         if !agree {
             return Err(wrong("sizes that contradict each other".to_string()));
         }

@@ -49,11 +49,7 @@ impl Store {
         text.gauge(
             "space_bytes",
             "Bytes of zones for pages",
-            &[
-                of("used", space.used),
-                of("reclaimable", space.reclaimable),
-                of("free", space.free),
-            ],
+            &[of("used", space.used), of("reclaimable", space.reclaimable), of("free", space.free)],
         );
         text.gauge(
             "room_pages",

@@ -16,10 +16,10 @@ pub struct Format {
     pub victim: String,
     /// Pages the store can hold; as many as the garbage proportion allows, unless given.
     pub logical_pages: Option<u64>,
-    /// The store has LBAs for twice as many pages as it could hold if all were whole. A write that does not fit is
-    /// refused as the store is [full](crate::StoreError::is_full): an engine that must write what it has
-    /// promised asks [`Store::promise`](crate::Store::promise) first. Without it every page of the store
-    /// can be written whole at any time.
+    /// The store has LBAs for twice as many pages as it could hold if all were whole. A write that
+    /// does not fit is refused as the store is [full](crate::StoreError::is_full). An engine that
+    /// can't do without a write asks [`Store::promise`](crate::Store::promise) before. A store that
+    /// is not thin takes every page whole at any time.
     pub thin: bool,
     /// Garbage proportion above which it is cleaned.
     pub gp: f64,

@@ -1,16 +1,18 @@
 //! The room of a store: what its records take, and what they may take yet.
 //!
-//! Zones hold as many records as have room beside the headers of their chunks. So each record counts with its units
-//! and its share of a chunk's header and last page ([`Layout::beside_image`], [`BESIDE_DELTA`]). *Whole pages* are
-//! those that fit if none is shorter, beside the garbage that the store may have: [`Super::whole_pages`].
+//! Zones hold as many records as have room beside the headers of their chunks. So each record
+//! counts with its units and its share of a chunk's header and last page ([`Layout::beside_image`],
+//! [`BESIDE_DELTA`]). *Whole pages* are those that fit if none is shorter, beside the garbage that
+//! the store may have: [`Super::whole_pages`].
 //!
 //! A store has two promises to choose from:
 //!
-//! * Each of its pages can be written whole at any time. It has LBAs for as many as fit whole. What a page takes
-//!   with its delta and tail beyond a whole page is its *excess*. All excess together is bounded; a page that
-//!   would exceed it is written as an image, which has none.
-//! * A [thin](crate::Format::thin) store has more LBAs, and takes what fits. What an engine has yet to write is
-//!   [promised](Store::promise) to it, whole. A write that does not fit is refused before it changes anything.
+//! * Each of its pages can be written whole at any time. It has LBAs for as many as fit whole. What
+//!   a page takes with its delta and tail beyond a whole page is its *excess*. All excess together
+//!   is bounded; a page that would exceed it is written as an image, which has none.
+//! * A [thin](crate::Format::thin) store has more LBAs, and takes what fits. What an engine has yet
+//!   to write is [promised](Store::promise) to it, whole. A write that does not fit is refused
+//!   before it changes anything.
 //!
 //! Cleaning takes no room: a merged image is no longer than what it replaces.
 //!
@@ -25,15 +27,15 @@ use crate::layout::{BESIDE_DELTA, Layout, sure_images};
 use crate::state::State;
 use crate::{Store, StoreError};
 
-/// A thin store writes no delta or tail that makes a page longer than a whole one once less than one in so many
-/// parts of its room is left.
+/// A thin store writes no delta or tail that makes a page longer than a whole one once less than
+/// one in so many parts of its room is left.
 const TIGHT: u64 = 16;
 
 /// It writes each page in the form that takes least once less than one in so many parts is left.
 const SHORT: u64 = 64;
 
-/// What a store takes of its device, as `df` shows a file system. Bytes of zones for pages: those for metadata are
-/// not in it. `used`, `reclaimable` and `free` together are `total`.
+/// What a store takes of its device, as `df` shows a file system. Bytes of zones for pages: those
+/// for metadata are not in it. `used`, `reclaimable` and `free` together are `total`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Space {
@@ -93,8 +95,8 @@ impl Layout {
         }
     }
 
-    /// Units by which a page with an image, a delta and a tail of so many is longer than a whole one; 0 units if one
-    /// of these is not there.
+    /// Units by which a page with an image, a delta and a tail of so many is longer than a whole
+    /// one; 0 units if one of these is not there.
     pub fn excess(&self, units: [u32; 3]) -> u32 {
         let beside = self.sizes.units_of(BESIDE_DELTA as u32);
         let parts = units[1..].iter().filter(|&&units| units > 0).count() as u32;
@@ -136,7 +138,8 @@ impl State {
         self.layout.is_thin() && self.used_bytes() > usual - usual / SHORT
     }
 
-    /// True if a page may get a delta or tail: its records have as many units before, and would have as many after.
+    /// True if a page may get a delta or tail: its records have as many units before, and would
+    /// have as many after.
     pub fn has_room_for_change(&self, before: [u32; 3], after: [u32; 3]) -> bool {
         let layout = &self.layout;
         let (had, has) = (layout.excess(before), layout.excess(after));
@@ -218,16 +221,17 @@ impl State {
 }
 
 impl Store {
-    /// Promises an engine of a [thin](crate::Format::thin) store that it can write so many pages, whole, whatever
-    /// others write. It replaces what the engine was promised before, so the pages that it has not written
-    /// since are to be among them. It gets `wishes` pages if there are as many, and `needs` at least. None,
-    /// and the former promise stays, if there are fewer. Writes of the engine do not count against the promise: it
-    /// asks again when it has changed as many pages.
+    /// Promises an engine of a [thin](crate::Format::thin) store that it can write so many pages,
+    /// whole, whatever others write. It replaces what the engine was promised before, so the pages
+    /// that it has not written since are to be among them. It gets `wishes` pages if there are as
+    /// many, and `needs` at least. None, and the former promise stays, if there are fewer. Writes
+    /// of the engine do not count against the promise: it asks again when it has changed as many
+    /// pages.
     ///
-    /// A part of the room is kept for what makes pages shorter or leaves them as they are: it is there for `last`.
+    /// A part of the room is kept for what makes pages shorter or leaves them as they are: it is
+    /// there for `last`.
     ///
-    /// # Errors
-    /// A thread of the store panicked.
+    /// # Errors A thread of the store panicked.
     pub fn promise(
         &self,
         engine: u32,

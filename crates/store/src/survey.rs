@@ -3,10 +3,10 @@
 use frostline_log::ZoneImage;
 use frostline_zone::{ZoneInfo, ZoneState};
 
-use crate::room::Space;
 use crate::format::{LeafAt, PAGE, VERSION};
 use crate::layout::Layout;
 use crate::leaves::{LEAF, Leaves};
+use crate::room::Space;
 use crate::{Loss, Store, StoreError};
 
 /// The use of a zone of the device.

@@ -1,5 +1,5 @@
-//! Stores at the limit of their room: whatever is written there, nothing wedges, and a write that does not fit is
-//! refused before it changes anything.
+//! Stores at the limit of their room: whatever is written there, nothing wedges, and a write that
+//! does not fit is refused before it changes anything.
 
 use std::sync::Arc;
 
@@ -22,7 +22,8 @@ enum Fill {
     Half,
 }
 
-/// The contents that a store is to have, and the words that its pages' writer knows to have changed.
+/// The contents that a store is to have, and the words that its pages' writer knows to have
+/// changed.
 struct Contents {
     rng: SmallRng,
     pages: Vec<Option<(Vec<u8>, ChangedWords)>>,
@@ -58,7 +59,8 @@ impl Contents {
         written
     }
 
-    /// Changes words of a page that is there. False if there is none, or the store refuses it as it is full.
+    /// Changes words of a page that is there. False if there is none, or the store refuses it as it
+    /// is full.
     fn change(&mut self, store: &Store, lba: u32) -> bool {
         let Some((page, changed)) = &self.pages[lba as usize] else { return false };
         let (mut page, mut changed) = (page.clone(), *changed);
@@ -211,7 +213,9 @@ fn a_thin_store_holds_twice_as_many_pages_that_are_half_empty_or_compress() {
     let device = in_memory(&shape()).unwrap() as Arc<dyn Device>;
     Store::format(device.clone(), &format("sepbit", false)).unwrap();
     let whole = open(&device, Cleaning::Inline).pages() as u32;
-    for (kind, least) in [(Fill::Random, whole), (Fill::Half, whole * 19 / 10), (Fill::Regular, whole * 2)] {
+    for (kind, least) in
+        [(Fill::Random, whole), (Fill::Half, whole * 19 / 10), (Fill::Regular, whole * 2)]
+    {
         let device = in_memory(&shape()).unwrap() as Arc<dyn Device>;
         let thin = Format { logical_pages: Some(u64::from(3 * whole)), ..format("sepbit", true) };
         Store::format(device.clone(), &thin).unwrap();
@@ -258,7 +262,8 @@ fn a_thin_store_refuses_what_does_not_fit_and_goes_on() {
         let mut store = open(&device, cleaning);
         let again = store.stats().unwrap().space;
         assert_eq!(again.used, space.used);
-        let refused = (0..store.pages() as u32).find(|&lba| !contents.write(&store, lba, Fill::Random));
+        let refused =
+            (0..store.pages() as u32).find(|&lba| !contents.write(&store, lba, Fill::Random));
         let lba = refused.expect("it is full");
         (200..800).for_each(|lba| contents.trim(&store, lba));
         assert!(contents.write(&store, lba, Fill::Random));
@@ -290,10 +295,8 @@ fn a_full_store_is_found_as_it_was_after_crashes() {
         for seed in 0..6u64 {
             let schemes = ["sepbit", "nosep", "frostline"];
             let memory = in_memory(&shape()).unwrap();
-            let format = Format {
-                checkpoint_writes: Some(300),
-                ..format(schemes[seed as usize % 3], thin)
-            };
+            let format =
+                Format { checkpoint_writes: Some(300), ..format(schemes[seed as usize % 3], thin) };
             Store::format(memory.clone(), &format).unwrap();
             let mut device = Arc::new(Faulty::new(memory, seed).with_tail(Tail::Torn));
             let first: Arc<dyn Device> = device.clone();

@@ -40,7 +40,9 @@ impl FromStr for StoreArg {
         let spare = number("spare", value("spare")?)?;
         let hotness = value("hotness")?;
         if parts.next().is_some() || whole == 0 || pages < whole {
-            return Err("must be pages=N,whole=N,zone=SIZE,spare=N,hotness=BOOL, of a page at least".into());
+            return Err(
+                "must be pages=N,whole=N,zone=SIZE,spare=N,hotness=BOOL, of a page at least".into(),
+            );
         }
         let Size(bytes) = zone.parse().map_err(|error| format!("zone={zone}: {error}"))?;
         if !bytes.is_multiple_of(PAGE) || bytes / PAGE > 1 << 30 {
@@ -67,7 +69,8 @@ mod tests {
 
     #[test]
     fn a_store_is_read_as_it_is_printed_and_anything_else_is_refused() {
-        let store: StoreArg = "pages=1000,whole=600,zone=256KiB,spare=4,hotness=true".parse().unwrap();
+        let store: StoreArg =
+            "pages=1000,whole=600,zone=256KiB,spare=4,hotness=true".parse().unwrap();
         let shape = store.shape(64).unwrap();
         assert_eq!((shape.pages, shape.spare, shape.chunks.device_pages), (1000, 4, 64));
         assert!(store.shape(100).is_err());
