@@ -333,3 +333,24 @@ fn a_full_store_is_found_as_it_was_after_crashes() {
         }
     }
 }
+
+#[test]
+fn a_store_in_units_has_as_many_pages_as_one_of_whole_pages_but_for_its_metadata() {
+    for (mib, zone_mib) in [(150, 1), (1 << 10, 8), (64 << 10, 512)] {
+        let shape =
+            Shape { bytes: mib << 20, zone_bytes: Some(zone_mib << 20), ..Shape::default() };
+        let made = |unit: u32, thin: bool| {
+            let device = in_memory(&shape).unwrap() as Arc<dyn Device>;
+            Store::format(device.clone(), &Format { unit, thin, ..Format::default() }).unwrap();
+            let info = open(&device, Cleaning::Inline).info().unwrap();
+            println!(
+                "{mib} MiB, unit {unit}, thin {thin}: {} pages, {} whole, {} zones of metadata",
+                info.logical_pages, info.whole_pages, info.meta_zones
+            );
+            info.whole_pages as f64
+        };
+        let whole = made(4096, false);
+        assert!(made(64, false) >= whole * 0.95);
+        assert!(made(64, true) >= whole * 0.9);
+    }
+}
