@@ -25,7 +25,7 @@ use crate::mvcc::WriteSet;
 use crate::pages::Reservation;
 use crate::record::logged_bytes;
 use crate::room::PageRoom;
-use crate::tree::Needs;
+use crate::tree::SpaceEstimate;
 use crate::wal::WalError;
 
 /// Bytes that the record of a table's creation has before its writes.
@@ -64,9 +64,9 @@ impl Core {
             return too_large(bytes, most);
         }
         let capacity = wal.capacity_bytes();
-        let mut needs = Needs::at_most(&self.trees, writes);
+        let mut needs = SpaceEstimate::at_most(&self.trees, writes);
         if needs.log_bytes > capacity / 16 {
-            needs = Needs::looked_up(&self.trees, writes)?;
+            needs = SpaceEstimate::looked_up(&self.trees, writes)?;
         }
         let most = capacity / 16 * 7;
         if needs.log_bytes > most {
@@ -80,10 +80,10 @@ impl Core {
     }
 
     /// Makes sure of room for the pages that a commit changes.
-    fn room_for(&self, needs: &mut Needs, writes: &WriteSet) -> Result<PageRoom<'_>, DbError> {
+    fn room_for(&self, needs: &mut SpaceEstimate, writes: &WriteSet) -> Result<PageRoom<'_>, DbError> {
         match self.page_room(needs.changed, needs.pages == 0) {
             Err(DbError::Full { .. }) => {
-                *needs = Needs::looked_up(&self.trees, writes)?;
+                *needs = SpaceEstimate::looked_up(&self.trees, writes)?;
                 self.page_room(needs.changed, needs.pages == 0)
             }
             room => room,
@@ -93,7 +93,7 @@ impl Core {
     /// Reserves the pages of a commit.
     fn reserve(
         &self,
-        needs: &Needs,
+        needs: &SpaceEstimate,
         writes: &WriteSet,
     ) -> Result<Option<Reservation<'_>>, DbError> {
         // Deletes work on a full database.
@@ -105,7 +105,7 @@ impl Core {
             Err(DbError::Full { .. }) => {
                 // Leaves that are empty may wait for their visit.
                 self.purge_all();
-                let needs = Needs::looked_up(&self.trees, writes)?;
+                let needs = SpaceEstimate::looked_up(&self.trees, writes)?;
                 pages.reserve(needs.pages).map(Some)
             }
             reservation => reservation.map(Some),
