@@ -46,13 +46,15 @@ class Store:
         gp: float = 0.15,
         unit: int = 64,
         pages: int | None = None,
+        thin: bool = False,
     ) -> Store:
         """Opens the store in a directory, or on a device: ``mem:``, ``block:PATH``, ``zonefs:MOUNT``, ``zbd:/dev/...``.
 
         With ``size`` a store that is absent is made, of zones of ``zone`` bytes, placed by
         ``scheme``, cleaned by ``victim`` above the garbage proportion ``gp``, for ``pages`` pages
         or as many as that allows. A page takes as many units of ``unit`` bytes as it needs; with
-        4096 pages are whole.
+        4096 pages are whole. A ``thin`` store takes twice as many pages, as long as they fit: a write
+        that does not is refused.
         """
         native = _native.Store.open(
             os.fspath(path),
@@ -63,6 +65,7 @@ class Store:
             gp=gp,
             unit=unit,
             pages=pages,
+            thin=thin,
         )
         return cls(native)
 

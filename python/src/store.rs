@@ -3,7 +3,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use frostline::engine::DbError;
-use frostline::store::{Format, Open, PageWrite, Store as Inner, StoreError};
+use frostline::store::{Format, Open, PageWrite, Space, Store as Inner, StoreError};
 use frostline::zone::{self, DeviceError, OpenOptions, Shape};
 use frostline_sim::RunReport;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
@@ -46,6 +46,7 @@ struct Figures {
     run: RunReport,
     pages: u64,
     valid_pages: u64,
+    space: Space,
     garbage_proportion: f64,
     free_zones: usize,
     memory_bytes: usize,
@@ -75,7 +76,7 @@ impl Store {
 impl Store {
     /// Opens a store, and makes it if it is absent and a size is given.
     #[staticmethod]
-    #[pyo3(signature = (path, *, size=None, zone=None, scheme, victim, gp, unit=None, pages=None))]
+    #[pyo3(signature = (path, *, size=None, zone=None, scheme, victim, gp, unit=None, pages=None, thin=false))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn open(
         py: Python<'_>,
@@ -87,6 +88,7 @@ impl Store {
         gp: f64,
         unit: Option<u32>,
         pages: Option<u64>,
+        thin: bool,
     ) -> Result<Store> {
         let uri = uri(path);
         let size = size.as_ref().map(Bytes::get).transpose()?;
@@ -103,6 +105,7 @@ impl Store {
                         gp,
                         unit,
                         logical_pages: pages,
+                        thin,
                         ..Format::default()
                     };
                     Inner::format(device.clone(), &format)?;
@@ -171,6 +174,7 @@ impl Store {
             run,
             pages,
             valid_pages: stats.valid_pages,
+            space: stats.space,
             garbage_proportion: stats.garbage_proportion,
             free_zones: stats.free_zones,
             memory_bytes: stats.bytes,

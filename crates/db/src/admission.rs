@@ -24,6 +24,7 @@ use crate::core::Core;
 use crate::mvcc::WriteSet;
 use crate::pages::Reservation;
 use crate::record::logged_bytes;
+use crate::room::PageRoom;
 use crate::tree::SpaceEstimate;
 use crate::wal::WalError;
 
@@ -40,6 +41,7 @@ pub struct Admission<'c> {
     /// It takes so much of the log that a checkpoint is due when it is done.
     is_large: bool,
     _reservation: Option<Reservation<'c>>,
+    _room: PageRoom<'c>,
 }
 
 /// The state of the log when a commit began to wait, or saw it shrink last.
@@ -75,9 +77,25 @@ impl Core {
             return too_large(needs.log_bytes, most);
         }
         let _reservation = self.reserve(&needs, writes, frees)?;
+        let _room = self.room_for(&mut needs, writes)?;
         let (bytes, usual) = (needs.log_bytes, self.usual_log(capacity));
         self.wait_for_log(bytes, usual, capacity)?;
-        Ok(Admission { core: self, bytes, is_large: bytes > usual / 4, _reservation })
+        Ok(Admission { core: self, bytes, is_large: bytes > usual / 4, _reservation, _room })
+    }
+
+    /// Makes sure of room for the pages that a commit changes.
+    fn room_for(
+        &self,
+        needs: &mut SpaceEstimate,
+        writes: &WriteSet,
+    ) -> Result<PageRoom<'_>, DbError> {
+        match self.page_room(needs.changed, needs.pages == 0) {
+            Err(DbError::Full { .. }) => {
+                *needs = SpaceEstimate::looked_up(&self.trees, writes)?;
+                self.page_room(needs.changed, needs.pages == 0)
+            }
+            room => room,
+        }
     }
 
     /// Reserves pages.

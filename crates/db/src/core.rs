@@ -13,6 +13,7 @@ use crate::mvcc::WriteSet;
 use crate::overflow::Unowned;
 use crate::pool::CLEAN;
 use crate::record::STORE;
+use crate::room::Promised;
 use crate::tree::Trees;
 use crate::{DbError, Options};
 
@@ -32,6 +33,8 @@ pub struct Core {
     pub unowned: Unowned,
     /// Unused write sets.
     spare: Mutex<Vec<Arc<WriteSet>>>,
+    /// The room in the store for pages that are not written.
+    pub(crate) promised: Promised,
     /// Bytes that commits under way are about to log.
     pub(crate) logging: Mutex<u64>,
     pub(crate) logged: Condvar,
@@ -111,6 +114,7 @@ impl Core {
             longest_logged_value: options.longest_logged_value,
             unowned: Unowned::default(),
             spare: Mutex::default(),
+            promised: Promised::default(),
             logging: Mutex::default(),
             logged: Condvar::new(),
             checkpoint_wanted: AtomicBool::new(false),

@@ -84,10 +84,10 @@ pub enum DbError {
         /// Its name.
         name: String,
     },
-    /// All pages of the store are in use.
-    #[error("the database is full: all its {pages} pages are in use")]
+    /// The store has no room for more.
+    #[error("the database is full with {pages} pages")]
     Full {
-        /// Pages that it can have.
+        /// Pages that it has.
         pages: u32,
     },
     /// The device holds no database.

@@ -108,7 +108,9 @@ impl Divided {
         };
         let log_zones = log_zones as u32;
         let divided = Divided::new(device, store_zones as u32, log_zones, instances)?;
-        let format = frostline_store::Format { hotness: true, ..create.store.clone() };
+        // Commits ask for room before they change anything.
+        let thin = create.store.unit < PAGE_BYTES as u32;
+        let format = frostline_store::Format { hotness: true, thin, ..create.store.clone() };
         Store::format(divided.store.clone(), &format)?;
         let cleaning = frostline_store::Cleaning::Inline;
         let open = Open { cleaning, schemes: format.schemes, ..Open::default() };

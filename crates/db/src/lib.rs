@@ -73,6 +73,7 @@ mod pages;
 mod pool;
 mod record;
 mod recovery;
+mod room;
 mod scan;
 mod space;
 mod stats;

@@ -53,7 +53,7 @@ impl PageSpace {
     }
 
     /// Number of the database among those that share the store.
-    fn instance(&self) -> u32 {
+    pub fn instance(&self) -> u32 {
         self.first / self.pages.max(1)
     }
 

@@ -364,6 +364,8 @@ impl<'d> Filling<'d> {
             hotness: pool.of_new(self.root, *is_inner),
             changed: None,
         });
+        // The store's room is promised to changed pages otherwise.
+        let _room = self.core.page_room(self.waiting.len() as u64, false)?;
         pool.write_ahead(&outgoing.collect::<Vec<_>>())?;
         self.waiting.clear();
         Ok(())

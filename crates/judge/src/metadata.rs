@@ -117,15 +117,15 @@ struct LogRecord {
 impl Metadata {
     pub fn read(device: &dyn Device) -> Result<Metadata, Undecided> {
         let (block, head) = superblock(device)?;
-        let device_pages = block.u32(104);
+        let device_pages = block.u32(112);
         let records = records(device, &block, &head, device_pages)?;
         let table = last_table(&records)
             .ok_or_else(|| Undecided::Damaged("no table is complete".to_string()))?;
-        let unit = block.u32(112);
+        let unit = block.u32(120);
         if unit == 0 || !(PAGE as u32).is_multiple_of(unit) {
             return Err(Undecided::Damaged(format!("a unit of {unit} bytes")));
         }
-        let zone_units = block.u32(108) * (PAGE as u32 / unit);
+        let zone_units = block.u32(116) * (PAGE as u32 / unit);
         let mut meta = Metadata {
             store: head.store,
             unit,
@@ -147,7 +147,7 @@ impl Metadata {
         let leaf_pages = records.iter().find(|r| r.head.kind == LEAVES && r.log.rows > 0);
         let leaf_pages = leaf_pages.map_or(0, |r| r.log.payload / r.log.rows);
         let (leaves, zones) = (u32_at(table, 80), u32_at(table, 84));
-        let mut at = 136;
+        let mut at = 144;
         for number in 0..leaves {
             let (page, sum) = (u32_at(table, at), u32_at(table, at + 4));
             at += 16;
@@ -241,7 +241,7 @@ fn records(
 ) -> Result<Vec<LogRecord>, Undecided> {
     let mut records = Vec::new();
     for index in 0..block.log_head().rows {
-        let zone = block.u32(392 + 4 * index as usize);
+        let zone = block.u32(400 + 4 * index as usize);
         let (mut page, mut last_seq) = (0, 0);
         while let Some(rows) = MetaPage::read(device, zone, page)? {
             let (payload_at, at) = (index * device_pages + page + 1, page);

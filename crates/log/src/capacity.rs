@@ -85,6 +85,14 @@ impl Trigger {
         }
     }
 
+    /// True if fewer zones are free than are kept.
+    pub fn lacks_zones(self, free: usize) -> bool {
+        match self {
+            Trigger::Garbage { .. } => false,
+            Trigger::Free { reserve } | Trigger::Either { reserve, .. } => free < reserve,
+        }
+    }
+
     /// The least number of user writes, at least 1, before cleaning can be due, if no zone is
     /// opened meanwhile. With I garbage pages of T written, n writes make at most I + n of T + n:
     /// so the inner loop needs no test. In a fixed volume that is short of zones, any write may

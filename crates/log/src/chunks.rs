@@ -4,6 +4,9 @@
 //! Padding is no garbage: cleaning a zone for it would only leave as much of it elsewhere. It is freed
 //! with its zone. Nor does it count as used: where each commit leaves much of it, garbage would never be a large
 //! enough share.
+//!
+//! But where zones run out and none has garbage, those are cleaned whose chunks were ended early, by
+//! syncs: copies of their records lie side by side.
 
 use frostline_placement::Scheme;
 
@@ -15,6 +18,17 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Ends the chunk of `class`: the next record of its open zone begins with a page. Where no other chunk
     /// fits behind it on the device, the zone is sealed. Nothing happens if the class has no chunk.
     pub fn end_chunk(&mut self, class: usize) {
+        let zone = self.open[class].end.wrapping_sub(1) >> self.shift;
+        let before = self.padding_of(zone);
+        self.end_full_chunk(class);
+        let added = self.padding_of(zone) - before;
+        if let Some(early) = self.early.get_mut(zone as usize) {
+            *early += added;
+        }
+    }
+
+    /// The same for a chunk that takes no more.
+    pub(crate) fn end_full_chunk(&mut self, class: usize) {
         let Some(shape) = self.options.chunks else { return };
         let chunks = &mut self.chunks[class];
         let fill = std::mem::take(&mut chunks.fill);

@@ -3,7 +3,7 @@
 use std::hint::select_unpredictable;
 
 use frostline_placement::prefetch::{AHEAD, prefetch};
-use frostline_placement::{Choice, Relocation, Scheme, ZoneEvent};
+use frostline_placement::{Choice, Relocation, Scheme, ZoneEvent, ZoneView};
 
 use crate::map::Map;
 use crate::volume::Volume;
@@ -39,9 +39,17 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let zones = self.zones.view(self.now).with_short_living(self.scheme.short_living());
         let zones = zones.with_least_garbage(self.options.page_units);
         self.scheme.pick(&zones, &mut *self.policy, &mut self.choice);
+        if self.choice.victims.is_empty() && self.trigger.lacks_zones(self.free.len()) {
+            self.choice.victims.extend(most_padded(
+                &zones,
+                &self.early,
+                self.open.len(),
+                self.options.page_units,
+            ));
+        }
         let can_open = self.can_open();
         let Choice { victims, relabelled } = &mut self.choice;
-        debug_assert!(victims.iter().all(|&z| zones.is_candidate(z)));
+        debug_assert!(victims.iter().all(|&z| zones.is_sealed(z)));
         if !can_open {
             // The end of a zone may be too short for a record, and so may that of a chunk.
             let rest = u64::from(self.options.page_units - 1);
@@ -51,7 +59,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             let mut room: u64 = self.open.iter().map(|c| usable(c.end - c.slot)).sum();
             let emptied = usable(self.zone_units);
             victims.retain(|&z| {
-                let valid = u64::from(zones.valid(z));
+                let padding = self.padding.get(z as usize).copied().unwrap_or(0);
+                let valid = u64::from(zones.valid(z) - padding);
                 let valid = valid + valid.checked_div(chunk).unwrap_or(0) * rest;
                 let fits = valid <= room;
                 room = if fits { room - valid + emptied } else { room };
@@ -72,6 +81,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.counts.zones_reclaimed += 1;
         self.garbage -= u64::from(self.zones.garbage(zone));
         let padding = self.padding.get_mut(zone as usize).map_or(0, std::mem::take);
+        self.early.get_mut(zone as usize).map(std::mem::take);
         self.written -= u64::from(self.zone_units - padding);
         self.zones.free(zone);
         self.free.push(zone);
@@ -344,6 +354,15 @@ impl<S: Scheme> Volume<S> {
         cursor.slot += 1;
         self.counts.frozen_relocations += u64::from(word >> 31);
     }
+}
+
+/// The sealed zone with the most garbage and padding of chunks that were ended early, if cleaning it
+/// makes room: until its copies are durable, a page may be left behind in each class.
+fn most_padded(zones: &ZoneView<'_>, early: &[u32], classes: usize, page: u32) -> Option<u32> {
+    let least = (zones.zone_pages() / 4).max((classes as u32 + 2) * page);
+    let sealed = (1..early.len() as u32).filter(|&zone| zones.is_sealed(zone));
+    let by_gain = sealed.map(|zone| (zones.garbage(zone) + early[zone as usize], zone));
+    by_gain.max().filter(|&(gain, _)| gain >= least).map(|(_, zone)| zone)
 }
 
 #[inline(always)]

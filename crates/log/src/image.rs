@@ -118,6 +118,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.zones.discard(zone, garbage);
         if padding > 0 {
             self.padding[zone as usize] = padding;
+            self.early[zone as usize] = padding;
         }
         self.written += u64::from(used - padding);
         self.garbage += u64::from(garbage);

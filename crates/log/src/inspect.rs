@@ -85,6 +85,11 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.valid
     }
 
+    /// Units of valid records.
+    pub fn valid_units(&self) -> u64 {
+        self.written - self.garbage
+    }
+
     /// The slot with this number in the map.
     pub fn slot(&self, slot: u32) -> Slot {
         Slot { zone: slot >> self.shift, offset: slot & ((1 << self.shift) - 1) }

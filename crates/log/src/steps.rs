@@ -264,7 +264,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if is_full {
             self.close_zone(class);
         } else if ends_chunk {
-            self.end_chunk(class);
+            self.end_full_chunk(class);
         }
         Placed { class, slot: self.slot(slot), ends_chunk }
     }

@@ -38,7 +38,8 @@ pub struct Options {
     pub chunks: Option<ChunkShape>,
     /// Largest LBA + 1, at most [`MAX_LBA`] + 1.
     pub space: u32,
-    /// Pages that may be valid at once.
+    /// Whole pages for which zones have room: as many may be valid at once. A driver that keeps the
+    /// map counts what its records take by itself, and may have more pages that are shorter.
     pub logical_pages: u64,
     /// The LBA of page 0's delta, if each page may have two records more: the delta of page `p` is as many above `p`,
     /// its tail twice as many.
@@ -76,7 +77,10 @@ impl Options {
 
     /// Records that may be valid at once.
     pub(crate) fn records(&self) -> u64 {
-        self.logical_pages * if self.first_delta.is_some() { 3 } else { 1 }
+        match self.first_delta {
+            Some(_) => self.space.into(),
+            None => self.logical_pages,
+        }
     }
 
     /// True if records are placed one by one, not whole pages in runs.
@@ -163,6 +167,8 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     pub(crate) lengths: Array<u8>,
     /// Units of each zone that pad its chunks; empty if pages take one unit.
     pub(crate) padding: Vec<u32>,
+    /// Of these, units of chunks that were ended before they were full, or may have been.
+    pub(crate) early: Vec<u32>,
     /// Zones that were cleaned since the last sync for resets.
     pub(crate) unreset: u32,
     /// For each page, the next of the merges that the trace has of its present version, counted from 1; 0 if
@@ -354,6 +360,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             words: Array::default(),
             lengths: Array::default(),
             padding: Vec::new(),
+            early: Vec::new(),
             unreset: 0,
             merges: Array::default(),
             chunks: vec![ZoneChunks::default(); classes],
@@ -407,6 +414,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
         if self.options.page_units > 1 {
             self.padding.resize(self.zones.len(), 0);
+            self.early.resize(self.zones.len(), 0);
         }
         // Zones are taken from the end: low numbers first.
         self.free.splice(0..0, (first..self.zones.len() as u32).rev());

@@ -46,6 +46,8 @@ pub enum ZoneSize {
 pub struct StoreShape {
     /// Pages that it can hold.
     pub pages: u32,
+    /// Pages that it can hold if all are whole.
+    pub whole: u32,
     /// Zones that it keeps back for those that wait to be reset, besides those of [`Space::Bounded`].
     pub spare: u32,
     /// How records lie in the zones of its device.
@@ -200,7 +202,7 @@ impl Settings {
     pub(crate) fn options(&self, volume: &TraceVolume, zone_pages: u32) -> Options {
         let spare = self.store.map_or(0, |store| store.spare);
         let (space, logical_pages) = match self.store {
-            Some(store) => (store.pages, u64::from(store.pages)),
+            Some(store) => (store.pages, u64::from(store.whole)),
             None => (volume.space(), u64::from(volume.unique_pages())),
         };
         let has_deltas =

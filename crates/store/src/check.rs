@@ -1,6 +1,6 @@
 //! The structure of a store, checked: map, zones and headers against each other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use frostline_log::{Extent, ZoneImage};
@@ -97,6 +97,8 @@ struct Check<'a> {
     unknown: BTreeSet<u32>,
     /// Deltas and tails that the map names.
     deltas: u64,
+    /// Units by which pages are longer than whole ones, by the map.
+    excess: u64,
     report: CheckReport,
 }
 
@@ -114,7 +116,7 @@ impl<'a> Check<'a> {
         }
         drop(state);
         let (unknown, report) = (BTreeSet::new(), CheckReport::default());
-        Ok(Check { inner, live, unknown, deltas: 0, report })
+        Ok(Check { inner, live, unknown, deltas: 0, excess: 0, report })
     }
 
     fn check_leaf(&mut self, leaf: u32) -> Result<(), StoreError> {
@@ -124,6 +126,7 @@ impl<'a> Check<'a> {
         self.report.leaves += 1;
         match self.records_of_leaf(leaf) {
             Ok(records) => {
+                self.excess += self.excess_of(&records);
                 records.into_iter().for_each(|record| self.check_place(record));
             }
             Err(error) => {
@@ -133,6 +136,17 @@ impl<'a> Check<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Units by which the pages of these records are longer than whole ones.
+    fn excess_of(&self, records: &[(u32, Extent, u32)]) -> u64 {
+        let layout = &self.inner.layout;
+        let mut pages: BTreeMap<u32, [u32; 3]> = BTreeMap::new();
+        for (lba, place, _) in records.iter().filter(|(_, place, _)| place.slot.zone != 0) {
+            let kind = layout.sizes.kind(*lba) as usize;
+            pages.entry(layout.sizes.page_of(*lba)).or_default()[kind] = place.units;
+        }
+        pages.into_values().map(|units| u64::from(layout.excess(units))).sum()
     }
 
     /// The records whose places a leaf has. Of one in memory, what lies on the device is read as well.
@@ -313,7 +327,11 @@ impl<'a> Check<'a> {
 
     fn check_totals(&mut self) -> Result<(), StoreError> {
         let state = self.inner.state()?;
-        let counted = [("pages", state.valid_pages()), ("deltas", state.valid_deltas())];
+        let counted = [
+            ("valid pages", state.valid_pages()),
+            ("valid deltas", state.valid_deltas()),
+            ("units of pages beyond whole ones", state.excess()),
+        ];
         let empty: Vec<_> = state.zones.empty().collect();
         drop(state);
         for zone in empty {
@@ -322,9 +340,10 @@ impl<'a> Check<'a> {
                 self.report.findings.push(Finding::at(zone, 0, None, what));
             }
         }
-        for ((kind, valid), found) in counted.into_iter().zip([self.report.pages, self.deltas]) {
+        let found = [self.report.pages, self.deltas, self.excess];
+        for ((kind, valid), found) in counted.into_iter().zip(found) {
             if valid != found && self.unknown.is_empty() {
-                let what = format!("{valid} valid {kind} are counted, the map has {found}");
+                let what = format!("{valid} {kind} are counted, the map has {found}");
                 self.report.findings.push(Finding { what, ..Finding::default() });
             }
         }

@@ -96,6 +96,7 @@ impl CheckpointState {
                 headers: w.header_bytes / unit,
                 padding: w.padding_bytes / unit,
                 deltas: state.valid_deltas(),
+                excess: state.excess(),
             },
         };
         let marks = state.marks();

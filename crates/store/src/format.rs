@@ -190,6 +190,8 @@ pub struct UnitCounts {
     pub padding: u64,
     /// Valid deltas and tails: they are among the valid records that [`TableHead::valid`] counts.
     pub deltas: u64,
+    /// Units that pages take with their deltas and tails beyond those of whole ones.
+    pub excess: u64,
 }
 
 /// A zone that holds pages.
@@ -254,6 +256,8 @@ pub const MOST_MARKS: u32 = 256;
 pub struct Super {
     /// Pages that the store can hold.
     pub logical_pages: u64,
+    /// Pages that it can hold if all are whole.
+    pub whole_pages: u64,
     /// Garbage proportion above which it is cleaned.
     pub gp: f64,
     /// Seed of the scheme and the victim policy.

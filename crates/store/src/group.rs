@@ -127,7 +127,7 @@ impl State {
         let (valid, slots) = (self.valid_pages(), self.layout.fixed.logical_pages);
         match valid + new > slots {
             true => Err(LogError::Full { valid, slots }.into()),
-            false => Ok(()),
+            false => self.check_pages(pages.len()),
         }
     }
 

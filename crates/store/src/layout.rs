@@ -7,7 +7,6 @@ use frostline_placement::{BuildError, Foresight, Hotness, Room, Semantics};
 use frostline_zone::{Device, Geometry, ZoneState};
 
 use crate::chunk_place::ChunkPlace;
-use crate::delta::LONGEST;
 use crate::format::{BESIDE_ROWS, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, ZoneRow};
 use crate::head::BODY;
 use crate::leaves::Leaves;
@@ -27,6 +26,9 @@ fn recorded_scheme(error: BuildError) -> StoreError {
 
 /// Bytes that a delta, or a tail, takes beside its own, of the header and the last page of its chunk.
 pub const BESIDE_DELTA: usize = 128;
+
+/// Pages of a [thin](Format::thin) store for each whole one that fits.
+const THIN: u64 = 2;
 
 /// Pages of a chunk without its header, at most: 127 and the header are 512 KiB.
 const CHUNK: u32 = 127;
@@ -71,7 +73,10 @@ impl Layout {
         let sizes = Sizes::new(format.unit)?;
         let most_pages = if sizes.has_deltas() { MAX_LBA / 3 - 1 } else { MAX_LBA };
         let columns = Columns::of(&scheme);
-        fixed.meta_zones = meta_zones_of(&fixed, sizes, &scheme, format.logical_pages, zones)?;
+        let asked = format.logical_pages;
+        let most = u64::from(zones) * u64::from(fixed.zone_pages);
+        let most = (if format.thin { most * THIN } else { most }).min(u64::from(most_pages) + 1);
+        fixed.meta_zones = meta_zones_of(&fixed, sizes, &scheme, asked.unwrap_or(most), zones)?;
         let volume = zones.saturating_sub(fixed.meta_zones + fixed.spare);
         let fits = |classes: usize| {
             let for_pages = volume.saturating_sub(fixed.reserve + classes as u32 + 1);
@@ -79,11 +84,13 @@ impl Layout {
         };
         // A scheme that can do with fewer classes has them where there are few zones.
         let classes = classes(Some(volume - fits(most_classes)))?;
-        let fits = u64::from(fits(classes)) * u64::from(sure_pages(&fixed, sizes));
-        fixed.logical_pages = format.logical_pages.unwrap_or(fits).min(u64::from(most_pages) + 1);
+        let fits = u64::from(fits(classes)) * u64::from(sure_images(&fixed, sizes));
+        let usual = if format.thin { fits * THIN } else { fits };
+        fixed.logical_pages = format.logical_pages.unwrap_or(usual).min(u64::from(most_pages) + 1);
+        fixed.whole_pages = if format.thin { fits } else { fixed.logical_pages };
         let sizes = sizes.with_pages(fixed.logical_pages);
         check_room(&fixed, sizes, zones, volume, classes)?;
-        let usual = fixed.logical_pages.max(fixed.zone_pages.into());
+        let usual = fixed.whole_pages.max(fixed.zone_pages.into());
         fixed.checkpoint_writes = format.checkpoint_writes.unwrap_or(usual);
         let (meta, data) = usable.split_at(fixed.meta_zones as usize);
         let (meta, data) = (meta.to_vec(), data.to_vec());
@@ -115,6 +122,8 @@ impl Layout {
             && (3..=geometry.zones).contains(&fixed.meta_zones)
             && meta.len() == fixed.meta_zones as usize
             && (1..=u64::from(geometry.zones) * u64::from(fixed.zone_pages))
+                .contains(&fixed.whole_pages)
+            && (fixed.whole_pages..=most_logical(&fixed, geometry.zones))
                 .contains(&fixed.logical_pages);
         if !agree {
             return Err(wrong("sizes that contradict each other".to_string()));
@@ -131,14 +140,14 @@ impl Layout {
 
     /// The options of the volume.
     pub fn options(&self) -> Options {
-        let Super { zone_pages, logical_pages, gp, reserve, .. } = self.fixed;
+        let Super { zone_pages, logical_pages, whole_pages, gp, reserve, .. } = self.fixed;
         let zones = self.data.len() as u32;
         Options {
             zone_pages,
             page_units: self.sizes.page_units(),
             chunks: Some(self.chunk_shape()),
             space: self.sizes.lbas(logical_pages) as u32,
-            logical_pages,
+            logical_pages: whole_pages,
             first_delta: Some(self.sizes.first_delta()).filter(|&first| first > 0),
             // The store withholds zones by itself.
             spare: 0,
@@ -220,6 +229,7 @@ fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreEr
     }
     Ok(Super {
         logical_pages: 0,
+        whole_pages: 0,
         gp: format.gp,
         seed: format.seed,
         checkpoint_writes: 0,
@@ -236,16 +246,15 @@ fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreEr
     })
 }
 
-/// Metadata zones for these logical pages, or for as many as the zones could hold.
+/// Metadata zones for these logical pages.
 fn meta_zones_of(
     fixed: &Super,
     sizes: Sizes,
     scheme: &SchemeSpec,
-    logical_pages: Option<u64>,
+    logical_pages: u64,
     zones: u32,
 ) -> Result<u32, StoreError> {
-    let most = u64::from(zones) * u64::from(fixed.zone_pages);
-    let meta = meta_zones(fixed, sizes, scheme, logical_pages.unwrap_or(most), zones);
+    let meta = meta_zones(fixed, sizes, scheme, logical_pages, zones);
     if meta as usize > MOST_META_ZONES {
         let why = format!("{meta} zones for metadata are more than {MOST_META_ZONES}");
         return Err(StoreError::Options { what: "zones too small", why });
@@ -253,7 +262,12 @@ fn meta_zones_of(
     Ok(meta)
 }
 
-/// Refuses more logical pages than the volume's zones can hold.
+/// Pages that a store of so many zones may have, thin or not.
+fn most_logical(fixed: &Super, zones: u32) -> u64 {
+    (2 * THIN * u64::from(zones) * u64::from(fixed.zone_pages)).min(u64::from(MAX_LBA) + 1)
+}
+
+/// Refuses more whole pages than the volume's zones can hold.
 fn check_room(
     fixed: &Super,
     sizes: Sizes,
@@ -261,10 +275,11 @@ fn check_room(
     volume: u32,
     classes: usize,
 ) -> Result<(), StoreError> {
-    let Super { logical_pages, reserve, spare, meta_zones, .. } = *fixed;
-    let zone_pages = sure_pages(fixed, sizes);
+    let Super { logical_pages, whole_pages, reserve, spare, meta_zones, .. } = *fixed;
+    let zone_pages = sure_images(fixed, sizes);
     let most = u64::from(volume.saturating_sub(reserve + 1)) * u64::from(zone_pages);
-    if logical_pages == 0 || logical_pages > most {
+    let fits = (whole_pages..=most_logical(fixed, zones)).contains(&logical_pages);
+    if whole_pages == 0 || whole_pages > most || !fits {
         let why = format!(
             "{zones} usable zones of {zone_pages} pages can hold {most} pages with {classes} \
              classes, {} free zones and {meta_zones} for metadata; {logical_pages} are asked for",
@@ -278,19 +293,6 @@ fn check_room(
 /// Whole images that a zone holds in any case: behind shorter records its end may be too short for one.
 pub fn sure_images(fixed: &Super, sizes: Sizes) -> u32 {
     fixed.zone_pages - u32::from(sizes.page_units() > 1)
-}
-
-/// Pages that a zone holds in any case: as many as it has room to keep all of them.
-fn sure_pages(fixed: &Super, sizes: Sizes) -> u32 {
-    sure_images(fixed, sizes) * PAGE as u32 / kept_bytes(sizes.unit())
-}
-
-/// Bytes that a store with units of so many bytes keeps for each page: those of a whole image, and of the
-/// longest delta and tail.
-pub fn kept_bytes(unit: u32) -> u32 {
-    // A delta takes fewer units than an image, or there is none.
-    let changes = (LONGEST + 2 * BESIDE_DELTA).next_multiple_of(unit as usize);
-    (PAGE + if changes < PAGE { changes } else { 0 }) as u32
 }
 
 /// Records in a chunk, at most: deltas have no hotness records in its header, and several share a page.

@@ -108,6 +108,23 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         CHANGES.map(|kind| self.place_of(kind))
     }
 
+    /// The units of the page's image, delta and tail; 0 of one that is not there, or lost.
+    pub fn units(&self) -> [u32; 3] {
+        let units = |kind| match self.place_of(kind) {
+            Some((at, _)) if at.slot.zone != 0 => at.units,
+            _ => 0,
+        };
+        [RecordKind::Image, RecordKind::Delta, RecordKind::Tail].map(units)
+    }
+
+    /// Units by which the page is longer than a whole one.
+    pub fn excess(&self) -> u32 {
+        match self.changes {
+            Some(_) => self.state.layout.excess(self.units()),
+            None => 0,
+        }
+    }
+
     fn place_at(&self, at: Position) -> Option<(Extent, u32)> {
         let map = self.state.volume.map();
         let (slot, units) = (map.slot(at), map.units(at));
@@ -196,17 +213,25 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     /// Writes the page by the user: as the tail or delta that it is packed as, if it takes it, or as its image.
     pub fn write(&mut self, mut packed: PackedPage<'_>) -> Result<(), StoreError> {
         let (lba, hotness) = (self.lba, packed.hotness);
+        let (sizes, is_short) = (self.state.layout.sizes, self.state.is_short());
         for kind in [RecordKind::Tail, RecordKind::Delta] {
-            if let Some(bytes) = packed.take(kind)
-                && self.write_part(kind, bytes, hotness)?
-            {
+            let Some(bytes) = packed.take(kind) else { continue };
+            let most = match is_short {
+                true => {
+                    let image = sizes.units_of(packed.image(sizes).bytes.len() as u32);
+                    self.state.layout.bytes_of([image, 0, 0])
+                }
+                false => u64::MAX,
+            };
+            if self.place_part(kind, bytes, hotness, most)? {
                 return Ok(());
             }
         }
-        let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
+        let time = self.state.time() + 1;
         let image = packed.image(sizes);
         let bytes = image.bytes.len() as u16;
         let record = Record { lba, sum: image.sum, time, bytes, other: 0 };
+        self.state.check_room(self.units(), [sizes.units_of(bytes.into()), 0, 0])?;
         self.append(self.page, record, hotness, &image.bytes)?;
         self.forget(&CHANGES)
     }
@@ -216,8 +241,23 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     pub fn write_part(
         &mut self,
         kind: RecordKind,
+        bytes: Vec<u8>,
+        hotness: Hotness,
+    ) -> Result<bool, StoreError> {
+        let most = match self.state.is_short() {
+            true => self.state.layout.bytes_of(self.units()),
+            false => u64::MAX,
+        };
+        self.place_part(kind, bytes, hotness, most)
+    }
+
+    /// The same, unless all records of the page would take more than so many bytes then.
+    fn place_part(
+        &mut self,
+        kind: RecordKind,
         mut bytes: Vec<u8>,
         hotness: Hotness,
+        most: u64,
     ) -> Result<bool, StoreError> {
         let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
         let [delta, _] = self.changes();
@@ -230,6 +270,16 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let takes = self.takes_delta(bytes.len())
             && (kind == RecordKind::Delta || self.takes_tail(bytes.len()));
         let Some(at) = self.at_of(kind).filter(|_| takes) else { return Ok(false) };
+        let (before, units) = (self.units(), sizes.units_of(bytes.len() as u32));
+        let after = match (before, kind) {
+            ([image, delta, _], RecordKind::Tail) => [image, delta, units],
+            ([image, ..], _) => [image, units, 0],
+        };
+        let layout = &self.state.layout;
+        if layout.bytes_of(after) > most || !self.state.has_room_for_change(before, after) {
+            return Ok(false);
+        }
+        self.state.check_room(before, after)?;
         set_time(&mut bytes, time);
         let record =
             Record { lba, sum: sizes.sum(&bytes), time, bytes: bytes.len() as u16, other: base };
@@ -252,6 +302,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         hotness: Hotness,
         bytes: &[u8],
     ) -> Result<(), StoreError> {
+        let before = self.excess();
         let state = &mut *self.state;
         let mut entry = state.volume.map().entry(at);
         let known = state.layout.has_hotness().then_some(&hotness);
@@ -262,7 +313,17 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         map.set(at, entry);
         map.set_sum(at, record.sum);
         map.set_units(at, after);
-        state.user_page_placed(placed, record, hotness, bytes)
+        state.user_page_placed(placed, record, hotness, bytes)?;
+        self.note_excess(before);
+        Ok(())
+    }
+
+    /// The page's records changed; it was longer than a whole one by so many units before.
+    fn note_excess(&mut self, before: u32) {
+        let after = self.excess();
+        if after != before {
+            self.state.excess_changed(before, after);
+        }
     }
 
     /// Places a copy of the LBA's record. Nothing happens if the record no longer lies there.
@@ -283,6 +344,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     /// Places a copy of the page's image that is merged with its delta and tail, where that fits. False if not.
     pub fn merge(&mut self, copy: &RecordCopy<'_>) -> Result<bool, StoreError> {
         let &RecordCopy { from, class, record, .. } = copy;
+        let before = self.excess();
         let places = self.changes();
         let ended = places.iter().flatten().count();
         let state = &mut *self.state;
@@ -315,6 +377,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
             (0..ended).try_for_each(|_| state.delta_ended())?;
             state.deltas.merged += 1;
             self.relocated(copy, placed)?;
+            self.note_excess(before);
         }
         Ok(true)
     }
@@ -348,11 +411,13 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
 
     /// Makes the record of an entry garbage; true if there was one.
     fn clear(&mut self, at: Position, lba: u32) -> Result<bool, StoreError> {
+        let before = self.excess();
         let volume = &mut self.state.volume;
         let mut entry = volume.map().entry(at);
         let units = volume.map().units(at);
         let had = volume.trim_entry(lba, &mut entry, units)?;
         volume.map_mut().set(at, entry);
+        self.note_excess(before);
         Ok(had)
     }
 

@@ -44,6 +44,18 @@ impl Store {
         one("garbage_proportion", "Garbage pages over all written pages", stats.garbage_proportion);
         one("map_leaves", "Leaves of the map in memory", stats.map_leaves as f64);
         one("memory_bytes", "Bytes that map, zones and scheme hold", stats.bytes as f64);
+        let of = |what: &str, value: u64| (label("what", what), value as f64);
+        let space = &stats.space;
+        text.gauge(
+            "space_bytes",
+            "Bytes of zones for pages",
+            &[of("used", space.used), of("reclaimable", space.reclaimable), of("free", space.free)],
+        );
+        text.gauge(
+            "room_pages",
+            "More pages that fit, whole and like those that are there",
+            &[of("whole", space.whole_pages), of("like", space.like_pages)],
+        );
         let f = &stats.failures;
         let of = |what: &str, zones: u64| (label("what", what), zones as f64);
         text.counter(

@@ -16,6 +16,11 @@ pub struct Format {
     pub victim: String,
     /// Pages the store can hold; as many as the garbage proportion allows, unless given.
     pub logical_pages: Option<u64>,
+    /// The store has LBAs for twice as many pages as it could hold if all were whole. A write that
+    /// does not fit is refused as the store is [full](crate::StoreError::is_full). An engine that
+    /// can't do without a write asks [`Store::promise`](crate::Store::promise) before. A store that
+    /// is not thin takes every page whole at any time.
+    pub thin: bool,
     /// Garbage proportion above which it is cleaned.
     pub gp: f64,
     /// Free zones below which it is cleaned.
@@ -44,6 +49,7 @@ impl Default for Format {
             schemes: Registry::published(),
             victim: "cost-benefit".to_string(),
             logical_pages: None,
+            thin: false,
             gp: 0.15,
             reserve: 3,
             spare: 2,

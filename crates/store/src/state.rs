@@ -23,6 +23,7 @@ use crate::layout::Layout;
 use crate::notes::Notes;
 use crate::observer::{Observer, StoreEvent};
 use crate::records::{Record, RecordKind};
+use crate::room::Promises;
 use crate::volume::Volume;
 use crate::written::{DeltaCounts, Written};
 use crate::zone_pool::{DataZone, ZonePool};
@@ -49,6 +50,10 @@ pub struct State {
     pub deltas: DeltaCounts,
     /// Deltas and tails in the map.
     valid_deltas: u64,
+    /// Units by which pages are longer than whole ones.
+    excess: u64,
+    /// Pages that engines have yet to write.
+    pub promises: Promises,
     /// Zones that failed, but for those of the metadata log, which counts its own.
     failures: Failures,
     copies: Option<Copies>,
@@ -86,6 +91,8 @@ pub struct Restored {
     pub valid: u64,
     /// Of these, deltas and tails.
     pub deltas: u64,
+    /// Units by which pages are longer than whole ones.
+    pub excess: u64,
     /// The zones that hold pages, as the volume knows them, in the order in which they were sealed.
     pub images: Vec<ZoneImage>,
     /// The same zones, by number in the volume.
@@ -114,6 +121,8 @@ impl State {
             written: Written::default(),
             deltas: DeltaCounts::default(),
             valid_deltas: 0,
+            excess: 0,
+            promises: Promises::default(),
             failures: Failures::default(),
             copies: None,
             observer: None,
@@ -138,6 +147,7 @@ impl State {
         self.time = found.time;
         self.written = found.written;
         self.valid_deltas = found.deltas;
+        self.excess = found.excess;
         self.zones.restore(found.zones, found.next_opening);
         self.chunks.restore(found.last_seq);
         self.notes.restore(found.next_serial);
@@ -173,6 +183,16 @@ impl State {
         let why = || "the map has more deltas than are counted".to_string();
         self.valid_deltas = left.ok_or_else(|| LogError::Image { why: why() })?;
         Ok(())
+    }
+
+    /// Units by which pages are longer than whole ones, with their deltas and tails.
+    pub fn excess(&self) -> u64 {
+        self.excess
+    }
+
+    /// A page is longer by so many units, and was by as many `before`.
+    pub fn excess_changed(&mut self, before: u32, after: u32) {
+        self.excess = (self.excess + u64::from(after)).saturating_sub(before.into());
     }
 
     /// User writes so far.

@@ -8,6 +8,7 @@ use crate::StoreError;
 use crate::copies::Copied;
 use crate::failures::Failures;
 use crate::inner::Inner;
+use crate::room::Space;
 use crate::written::{DeltaCounts, Written};
 
 /// Statistics of a store.
@@ -29,6 +30,8 @@ pub struct Stats {
     pub copied: Option<Copied>,
     /// Valid pages.
     pub valid_pages: u64,
+    /// What the store takes of its device.
+    pub space: Space,
     /// Garbage pages over pages in zones that hold any.
     pub garbage_proportion: f64,
     /// Zones that can be opened before one is cleaned.
@@ -65,6 +68,7 @@ impl Stats {
             reads: inner.counters.reads(),
             copied: state.copied(),
             valid_pages: state.valid_pages(),
+            space: state.space(),
             garbage_proportion: state.volume.garbage_proportion(),
             free_zones: state.volume.free_zones(),
             waiting_zones: state.zones.pending_reset().len(),

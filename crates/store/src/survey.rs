@@ -6,6 +6,7 @@ use frostline_zone::{ZoneInfo, ZoneState};
 use crate::format::{LeafAt, PAGE, VERSION};
 use crate::layout::Layout;
 use crate::leaves::{LEAF, Leaves};
+use crate::room::Space;
 use crate::{Loss, Store, StoreError};
 
 /// The use of a zone of the device.
@@ -102,6 +103,10 @@ pub struct StoreInfo {
     pub checkpoint_writes: u64,
     /// Pages that the store can hold.
     pub logical_pages: u64,
+    /// Pages that it can hold if all are whole: fewer in a [thin](crate::Format::thin) store.
+    pub whole_pages: u64,
+    /// What it takes of its device.
+    pub space: Space,
     /// Bytes in a page.
     pub page_bytes: u32,
     /// Pages in a chunk, its header not counted.
@@ -155,6 +160,8 @@ impl Store {
             spare: fixed.spare,
             checkpoint_writes: fixed.checkpoint_writes,
             logical_pages: fixed.logical_pages,
+            whole_pages: fixed.whole_pages,
+            space: stats.space,
             page_bytes: PAGE as u32,
             chunk_pages: layout.chunk_shape().pages,
             zone_pages: fixed.zone_pages,

@@ -135,7 +135,7 @@ fn replayed(writes: Writes, format: &Format, scheme: &str, zones: u32) -> Counts
     let chunks = chunk_shape_of(DEVICE_PAGES as u32, format.unit, format.hotness).unwrap();
     let settings = Settings {
         unit: Some(format.unit),
-        store: Some(StoreShape { pages: PAGES, spare: format.spare, chunks }),
+        store: Some(StoreShape { pages: PAGES, whole: PAGES, spare: format.spare, chunks }),
         space: Space::Bounded { gp: GP, zones: zones - format.spare },
         reserve: format.reserve,
         seed: format.seed,

@@ -117,8 +117,8 @@ pub struct SimArgs {
     /// Write each page not whole, but as many units of SIZE bytes as its bytes in the trace need
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub in_units: Option<Size>,
-    /// Lay pages out as a store does, with headers and syncs: pages=N,zone=SIZE,spare=N,hotness=BOOL, as a
-    /// recorded run prints it
+    /// Lay pages out as a store does, with headers and syncs:
+    /// pages=N,whole=N,zone=SIZE,spare=N,hotness=BOOL, as a recorded run prints it
     #[arg(long, value_name = "STORE", requires = "zones")]
     pub as_store: Option<StoreArg>,
     /// Let the scheme begin anew after N user writes, as it does when a store is opened again

@@ -76,7 +76,7 @@ pub struct PlacementArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp_of_store,
         allow_negative_numbers = true)]
     pub gp: f64,
-    /// Let pages take as many units of SIZE bytes as they need; 4096 means whole pages, of which more fit
+    /// Let pages take as many units of SIZE bytes as they need; 4096 means whole pages
     #[arg(long, value_name = "SIZE", default_value = "64", value_parser = unit,
         allow_negative_numbers = true)]
     pub unit: u32,
@@ -117,6 +117,9 @@ pub struct OptionsArgs {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
         allow_negative_numbers = true)]
     pages: Option<u64>,
+    /// Take up to twice as many pages, as long as they fit, and refuse others
+    #[arg(long)]
+    thin: bool,
     /// Clean while fewer zones than this are free
     #[arg(long, value_name = "N", default_value_t = 3,
         value_parser = value_parser!(u32).range(2..), allow_negative_numbers = true)]
@@ -131,6 +134,7 @@ impl OptionsArgs {
     pub fn format(&self) -> Format {
         Format {
             logical_pages: self.pages,
+            thin: self.thin,
             reserve: self.reserve,
             hotness: self.hotness,
             ..self.placement.format()

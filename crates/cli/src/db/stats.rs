@@ -1,7 +1,7 @@
 //! `frostline db stats`: describes the databases of a store.
 
 use frostline_db::{Check, Db, DbError, TreeCheck};
-use frostline_store::{Stats, StoreInfo};
+use frostline_store::{Space, Stats, StoreInfo};
 use serde::Serialize;
 
 use super::{of_tenant, open};
@@ -9,6 +9,7 @@ use crate::args::LookDbArgs;
 use crate::cause::{db_failure, store_failure};
 use crate::failure::{Failure, verdict};
 use crate::output::json;
+use crate::store::{more_pages, space};
 use crate::table::columns;
 use frostline_lab::binary;
 
@@ -25,7 +26,9 @@ struct StoreReport {
     victim: String,
     gp: f64,
     logical_pages: u64,
+    whole_pages: u64,
     valid_pages: u64,
+    space: Space,
     garbage_proportion: f64,
     user_writes: u64,
     relocations: u64,
@@ -66,7 +69,9 @@ impl StoreReport {
             victim: info.victim,
             gp: info.gp,
             logical_pages: info.logical_pages,
+            whole_pages: info.whole_pages,
             valid_pages: info.valid_pages,
+            space: info.space,
             garbage_proportion: info.garbage_proportion,
             user_writes: stats.written.user,
             relocations: stats.written.relocations,
@@ -97,8 +102,13 @@ fn text(report: &StatsReport) -> String {
         ("scheme", store.scheme.clone()),
         ("victim policy", store.victim.clone()),
         ("cleaned above a GP of", format!("{} %", store.gp * 100.0)),
-        ("pages it can hold", store.logical_pages.to_string()),
+        (
+            "pages it can hold",
+            format!("{}, {} if all are whole", store.logical_pages, store.whole_pages),
+        ),
         ("valid pages", store.valid_pages.to_string()),
+        ("will hold more pages", more_pages(&store.space)),
+        ("space for pages", space(&store.space)),
         ("garbage proportion", format!("{:.3}", store.garbage_proportion)),
         ("user writes", store.user_writes.to_string()),
         ("relocations", store.relocations.to_string()),

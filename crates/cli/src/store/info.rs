@@ -1,6 +1,6 @@
 //! `frostline store info`: describes a store.
 
-use frostline_store::{Store, StoreInfo};
+use frostline_store::{Space, Store, StoreInfo};
 use serde::Serialize;
 
 use crate::args::LookArgs;
@@ -50,6 +50,21 @@ pub fn run(args: &LookArgs) -> Result<String, Failure> {
     if args.json { json("store info", &report) } else { Ok(text(&report)) }
 }
 
+/// The pages that a store takes yet, as a text.
+pub fn more_pages(space: &Space) -> String {
+    match (space.whole_pages, space.like_pages) {
+        (whole, like) if whole == like => whole.to_string(),
+        (whole, like) => format!("{whole} whatever they are, {like} like those it has"),
+    }
+}
+
+/// What a store takes of its device, as a text.
+pub fn space(space: &Space) -> String {
+    let [total, used, reclaimable, free] =
+        [space.total, space.used, space.reclaimable, space.free].map(binary);
+    format!("{total}: {used} used, {reclaimable} reclaimable, {free} free")
+}
+
 fn text(report: &InfoReport) -> String {
     let info = &report.info;
     let bytes = |pages: u64| binary(pages * u64::from(info.page_bytes));
@@ -63,8 +78,16 @@ fn text(report: &InfoReport) -> String {
         ("or below free zones", info.reserve.to_string()),
         ("seed", info.seed.to_string()),
         ("hotness records", if info.hotness { "yes" } else { "no" }.to_string()),
-        ("pages it can hold", format!("{} of {} B", info.logical_pages, info.page_bytes)),
+        (
+            "pages it can hold",
+            format!(
+                "{} of {} B, {} if all are whole",
+                info.logical_pages, info.page_bytes, info.whole_pages
+            ),
+        ),
         ("valid pages", info.valid_pages.to_string()),
+        ("will hold more pages", more_pages(&info.space)),
+        ("space for pages", space(&info.space)),
         ("garbage proportion", format!("{:.3}", info.garbage_proportion)),
         (
             "zones",

@@ -9,6 +9,8 @@ mod zones;
 
 use frostline_store::Finding;
 
+pub use info::{more_pages, space};
+
 use crate::args::StoreCommand;
 use crate::backup;
 use crate::failure::Failure;

@@ -140,16 +140,16 @@ fn a_recorded_run_of_a_store_with_deltas_is_replayed_with_its_deltas_tails_merge
     assert!(number(&run["merges"]) > 100 && number(&run["delta_writes"]) > 1000, "{run}");
     let said = scratch.fails(
         2,
-        "sim run.parquet --in-units 64 --zones 90 --as-store pages=9,zone=8KiB,spare=1,hotness=true",
+        "sim run.parquet --in-units 64 --zones 90 --as-store pages=9,whole=9,zone=8KiB,spare=1,hotness=true",
     );
     assert!(said.contains("the store's zones have"), "{said}");
     for scheme in ["nosep", "oracle-rate"] {
-        let small = "--as-store pages=9,zone=256KiB,spare=1,hotness=true";
+        let small = "--as-store pages=9,whole=9,zone=256KiB,spare=1,hotness=true";
         let line = format!("sim run.parquet --in-units 64 --zones 90 --scheme {scheme} --no-gain");
         let said = scratch.fails(2, &format!("{line} --zone 240KiB {small}"));
         assert!(said.contains("is beyond the volume's last, 8"), "{said}");
         // A scheme that knows means has a table of all pages, which is not made for this.
-        let large = "--zone 240KiB --as-store pages=715000000,zone=256KiB,spare=1,hotness=true";
+        let large = "--zone 240KiB --as-store pages=715000000,whole=715000000,zone=256KiB,spare=1,hotness=true";
         let limited = format!("ulimit -v 4000000; exec \"$0\" {line} {large}");
         let mut shell = Command::new("sh");
         shell.args(["-c", &limited, env!("CARGO_BIN_EXE_frostline")]);

@@ -118,6 +118,8 @@ impl<'d> LongValue<'d> {
                 hotness: pool.of_values(),
                 changed: None,
             });
+            // The store's room is promised to changed pages otherwise.
+            let _room = self.core.page_room(pages.len() as u64, false)?;
             pool.write_ahead(&outgoing.collect::<Vec<_>>())?;
         }
         Ok(())

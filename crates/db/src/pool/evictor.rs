@@ -77,6 +77,22 @@ impl Evictor {
         let absent = residency.absent().needs_log_from();
         residency.frames().needs_log_from().min(absent)
     }
+
+    /// Whole pages for which the store must have room: see [`Pool::changed_pages`].
+    ///
+    /// [`Pool::changed_pages`]: super::Pool::changed_pages
+    pub fn changed_pages(&self) -> u64 {
+        // As above: a page that is loaded meanwhile is counted twice.
+        let _writer = self.lock();
+        let residency = self.writeback.residency();
+        let absent = residency.absent().changed();
+        (residency.frames().changed() + (3 * absent).div_ceil(8)) as u64
+    }
+
+    /// Pages that memory has room for.
+    pub fn most_pages(&self) -> u64 {
+        self.writeback.residency().frames().len().into()
+    }
 }
 
 impl Writer {

@@ -355,4 +355,15 @@ impl Pool {
         DESCENTS.set(descents);
         if descents.is_multiple_of(SAMPLE) { SAMPLE } else { 0 }
     }
+
+    /// Whole pages for which the store must have room, as they changed and are not on the device. Of
+    /// those that are not in memory only changes will be written: three eighths of a page at most.
+    pub fn changed_pages(&self) -> u64 {
+        self.loader.evictor().changed_pages()
+    }
+
+    /// Pages that memory has room for.
+    pub fn most_pages(&self) -> u64 {
+        self.loader.evictor().most_pages()
+    }
 }

@@ -26,6 +26,8 @@ const SPARE: u64 = 8;
 pub struct SpaceEstimate {
     /// Pages that it may take.
     pub pages: u32,
+    /// Pages that it may change.
+    pub changed: u64,
     /// Bytes that it may log, with its own record.
     pub log_bytes: u64,
 }
@@ -36,7 +38,8 @@ impl SpaceEstimate {
         let adds = writes.iter().filter(|write| is_add(write)).count();
         let leaves = if adds > SPARE as usize { trees.pages.used() as usize } else { adds };
         let splits = EACH * adds.min(leaves) + logged_bytes(writes) / split_after(writes);
-        SpaceEstimate::of(writes, if adds == 0 { None } else { Some(splits as u64) })
+        let changed = writes.iter().count().min(trees.pages.used() as usize);
+        SpaceEstimate::of(writes, if adds == 0 { None } else { Some(splits as u64) }, changed)
     }
 
     /// The needs by the leaves that it will change, as they are now.
@@ -44,6 +47,7 @@ impl SpaceEstimate {
         let mut adds: Vec<_> = writes.iter().filter(|write| is_add(write)).collect();
         adds.sort_unstable_by_key(|write| (write.tree, writes.key(write)));
         let (mut splits, split_after) = (0, split_after(writes));
+        let mut changed = writes.iter().count() - adds.len();
         let mut rest = &adds[..];
         let mut leaf = PageBytes::zeroed();
         while let Some(first) = rest.first() {
@@ -56,14 +60,20 @@ impl SpaceEstimate {
                 splits += EACH + (added - node.room()) / split_after;
             }
             rest = &rest[count..];
+            changed += 1;
         }
-        Ok(SpaceEstimate::of(writes, if adds.is_empty() { None } else { Some(splits as u64) }))
+        Ok(SpaceEstimate::of(
+            writes,
+            if adds.is_empty() { None } else { Some(splits as u64) },
+            changed,
+        ))
     }
 
-    fn of(writes: &WriteSet, splits: Option<u64>) -> SpaceEstimate {
+    fn of(writes: &WriteSet, splits: Option<u64>, changed: usize) -> SpaceEstimate {
         let nodes = splits.map_or(0, |splits| splits + splits / 4 + SPARE);
         let log_bytes = logged_bytes(writes) as u64 + nodes * SPLIT_LOGGED;
-        SpaceEstimate { pages: nodes as u32, log_bytes }
+        // Each page that is taken changes a neighbour or parent.
+        SpaceEstimate { pages: nodes as u32, changed: changed as u64 + 2 * nodes, log_bytes }
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Replay {
 struct ImitatedStore {
     /// Pages that it can hold.
     pages: u64,
+    /// Pages that it can hold if all are whole.
+    whole: u64,
     /// Bytes of a zone of the device.
     zone_bytes: u64,
     /// Zones kept back for those that wait to be reset.
@@ -73,6 +75,7 @@ impl Replay {
         };
         let store = ImitatedStore {
             pages: info.logical_pages,
+            whole: info.whole_pages,
             zone_bytes: u64::from(info.device_pages) * u64::from(info.page_bytes),
             spare: info.spare,
             hotness: info.hotness,
@@ -107,8 +110,11 @@ impl Replay {
             4096 => String::new(),
             unit => format!(" --in-units {unit}"),
         };
-        let store = self.store.map(|ImitatedStore { pages, zone_bytes, spare, hotness }| {
-            format!(" --as-store pages={pages},zone={zone_bytes},spare={spare},hotness={hotness}")
+        let store = self.store.map(|ImitatedStore { pages, whole, zone_bytes, spare, hotness }| {
+            format!(
+                " --as-store pages={pages},whole={whole},zone={zone_bytes},spare={spare},\
+                 hotness={hotness}"
+            )
         });
         let store = store.unwrap_or_default();
         format!(

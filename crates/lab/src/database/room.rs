@@ -1,6 +1,5 @@
 //! The default size of a new device.
 
-use frostline_store::kept_bytes;
 use frostline_zone::default_zone_bytes;
 
 /// Zones in addition to those that the garbage proportion requires: open ones, free ones, metadata.
@@ -34,8 +33,6 @@ pub(super) struct Room {
     pub(super) threads: u64,
     /// Garbage proportion above which the store cleans.
     pub(super) gp: f64,
-    /// Bytes of a unit.
-    pub(super) unit: u32,
     /// Bytes of a zone, if they are fixed.
     pub(super) zone: Option<u64>,
     /// Bytes of each log, if they are fixed.
@@ -57,9 +54,8 @@ impl Room {
     /// Sizes of a device with room for the data.
     pub(super) fn device(&self) -> Sizes {
         let data = self.loaded.saturating_add(self.growth()).saturating_mul(self.tenants);
-        let kept = f64::from(kept_bytes(self.unit)) / 4096.0;
         // 5 % more, for headers of chunks and metadata.
-        let written = data as f64 * kept * 1.05 / (1.0 - self.gp);
+        let written = data as f64 * 1.05 / (1.0 - self.gp);
         let zone = self.zone.unwrap_or_else(|| {
             let of_loaded = default_zone_bytes(self.loaded.saturating_mul(self.tenants));
             let fewest = (written / MOST_ZONES as f64) as u64;
@@ -100,7 +96,6 @@ mod tests {
         seconds: Some(60),
         threads: 1,
         gp: 0.15,
-        unit: 4096,
         zone: None,
         log: None,
     };
@@ -113,8 +108,6 @@ mod tests {
         assert!((100 << 20..200 << 20).contains(&sizes.log), "{sizes:?}");
         let steady = Room { grown: 0, ..SMALL }.device().device;
         assert!((600 << 20..900 << 20).contains(&steady), "{steady}");
-        let with_deltas = Room { grown: 0, unit: 64, ..SMALL }.device().device;
-        assert!(with_deltas > steady * 5 / 4, "room is kept for deltas: {with_deltas}");
         let counted = Room { transactions: Some(1000), ..SMALL }.device().device;
         assert!((steady..steady + (4 << 20)).contains(&counted), "{counted}");
     }

@@ -129,7 +129,6 @@ impl DatabaseBench {
             seconds: self.run_seconds(),
             threads: u64::from(self.threads),
             gp: self.gp,
-            unit: self.unit,
             zone: self.device.zone_bytes,
             log: self.log_bytes,
         }

@@ -253,7 +253,9 @@ impl Recovery<'_> {
                 let slot = Slot { zone: self.epochs[index].zone, offset };
                 (Extent { slot, units: latest.units }, latest.sum)
             });
+            let before = page.excess();
             page.point(to);
+            self.excess += i64::from(page.excess()) - i64::from(before);
             drop(page);
             self.inner.drop_clean_leaves()?;
         }
@@ -269,7 +271,10 @@ impl Recovery<'_> {
                 {
                     loss.add(self.inner.layout.sizes.page_of(lba));
                     self.count_valid(lba, -1);
-                    self.inner.mapped(self.inner.state()?, lba)?.lose();
+                    let mut page = self.inner.mapped(self.inner.state()?, lba)?;
+                    let before = page.excess();
+                    page.lose();
+                    self.excess += i64::from(page.excess()) - i64::from(before);
                 }
             }
             self.inner.drop_clean_leaves()?;

@@ -50,6 +50,8 @@ pub(super) struct Recovery<'a> {
     pub(super) valid: i64,
     /// Of these, deltas and tails.
     pub(super) deltas: i64,
+    /// Units by which pages are longer than whole ones.
+    pub(super) excess: i64,
     /// Written before the checkpoint.
     pub(super) before: Written,
     pub(super) time: u64,
@@ -125,6 +127,7 @@ impl<'a> Recovery<'a> {
         let (time, last_seq) = (table.head.time, table.head.next_seq.saturating_sub(1));
         let (found, valid) = (Written::default(), table.head.valid as i64);
         let deltas = table.head.units.deltas as i64;
+        let excess = table.head.units.excess as i64;
         let (head, latest, missing) = (table.head, BTreeMap::new(), Vec::new());
         let salvage = None;
         Ok(Recovery {
@@ -138,6 +141,7 @@ impl<'a> Recovery<'a> {
             latest,
             valid,
             deltas,
+            excess,
             before,
             time,
             last_seq,

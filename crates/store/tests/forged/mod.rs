@@ -14,7 +14,7 @@ pub struct Forged {
 }
 
 /// Where a table has the places of leaves.
-const ROOT: usize = 136;
+const ROOT: usize = 144;
 
 /// The four bytes at a place, as a number.
 pub fn word(bytes: &[u8], at: usize) -> u32 {
@@ -30,8 +30,8 @@ impl Forged {
     pub fn of(zones: Vec<Vec<u8>>) -> Forged {
         let is_super = |bytes: &&Vec<u8>| bytes.starts_with(b"FRST") && word(bytes, 8) == 1;
         let first = zones.iter().find(is_super).expect("a superblock");
-        let ring = (0..word(first, 40) as usize).map(|i| word(first, 392 + 4 * i) as usize);
-        let (ring, zone_pages) = (ring.collect(), word(first, 104) as usize);
+        let ring = (0..word(first, 40) as usize).map(|i| word(first, 400 + 4 * i) as usize);
+        let (ring, zone_pages) = (ring.collect(), word(first, 112) as usize);
         Forged { ring, zone_pages, zones }
     }
 

@@ -347,6 +347,13 @@ impl AbsentCache {
         self.state(page).alter(page, |parts| parts.delta.borrow())?
     }
 
+    /// Pages with changes that are not on the device.
+    pub fn changed(&self) -> usize {
+        let is_changed = |parts: &&Parts| parts.dirty_from() != CLEAN;
+        let of_shard = |shard: &Shard| shard.state.lock().slots.iter().filter(is_changed).count();
+        self.shards.iter().map(of_shard).sum()
+    }
+
     /// The log position from which recovery would redo all changes; [`CLEAN`] if there are none.
     pub fn needs_log_from(&self) -> u64 {
         let of_shard = |shard: &Shard| shard.state.lock().slots.iter().map(Parts::dirty_from).min();

@@ -308,6 +308,11 @@ impl Frames {
         }
     }
 
+    /// Pages in frames with changes that are not on the device.
+    pub fn changed(&self) -> usize {
+        self.headers.iter().filter(|frame| frame.needs_log_from() != CLEAN).count()
+    }
+
     /// The log position from which recovery would redo all changes of pages in frames.
     pub fn needs_log_from(&self) -> u64 {
         self.headers.iter().map(Frame::needs_log_from).min().unwrap_or(CLEAN)
