@@ -52,8 +52,7 @@ impl Db {
 
 #[pymethods]
 impl Db {
-    /// Opens the database in a directory, and makes it if it is absent; without a directory, one in
-    /// memory.
+    /// Opens the database in a file, and makes it if it is absent; without a file, one in memory.
     #[staticmethod]
     #[pyo3(signature = (path=None, *, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, gp=None, serializable, read_only, create))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]

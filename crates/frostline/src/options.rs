@@ -69,7 +69,7 @@ impl Options {
     }
 
     /// Sets the most bytes that a new database may take on its device, garbage and log included.
-    /// The default is 16 GiB. Files are sparse, so that they take only as much as they hold.
+    /// The default is 16 GiB. The file takes as much as it holds, and shrinks when records go.
     pub fn bound(mut self, bytes: u64) -> Self {
         self.bound = bytes;
         self
@@ -78,7 +78,7 @@ impl Options {
     /// Sets the bytes of the bound that are for the log of a new database. A transaction has to fit into the log:
     /// it may overwrite and delete a quarter of it, and add a twelfth, or a twentieth if records are long. The
     /// default is a sixteenth of the bound, at most 1 GiB. The log takes only as much of the disk as the largest
-    /// transaction needed, and 64 MiB at most for small ones.
+    /// transaction needed, 64 MiB at most for small ones, and nothing once the database is closed.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = Some(bytes);
         self

@@ -1,4 +1,4 @@
-//! `file:DIR`: zones emulated in ordinary files, without privileges.
+//! `dir:DIR`: zones emulated in ordinary files, without privileges.
 //!
 //! The directory has the zones in `seq/0`, `seq/1` and so on, like zonefs, and their shape in
 //! `geometry`. While a device is being made, that file is called `geometry.new`. So a process that
