@@ -240,12 +240,14 @@ impl Shared {
         buffer.begun = 0;
         buffer.free = buffer.free.saturating_sub(cost(bytes.len()));
         let (wanted, keep_from) = (buffer.wanted, buffer.keep_from);
+        let is_last = buffer.is_closing && bytes.is_empty() && keep_from >= buffer.end;
         let offset = buffer.end - bytes.len() as u64;
         let round = Round { offset, bytes: &bytes, wanted, keep_from };
         drop(guard);
 
         let mut writer = self.writer.lock();
-        let written = writer.write(&round);
+        let left = if is_last { writer.leave_zone() } else { Ok(()) };
+        let written = left.and_then(|()| writer.write(&round));
         if let Ok(written) = &written {
             self.durable.store(written.end, Ordering::Release);
             // A thread that is about to wait holds the lock; without it the thread would miss this.

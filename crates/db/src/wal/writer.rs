@@ -25,6 +25,10 @@ use super::error::WalError;
 /// than it takes, and waiting for it would mean a flush more.
 const LEFT: usize = BLOCK as usize / 2;
 
+/// Blocks of the zone that is written, or a share of it, from which on it is left when a log is closed of which
+/// nothing is needed.
+const WORTH_LEAVING: u64 = 32;
+
 /// The records that one flush writes: a part of the stream up to the end of a record.
 pub struct Round<'a> {
     /// Position of the bytes in the stream.
@@ -222,6 +226,18 @@ impl Writer {
     /// Blocks left in the zone that is written.
     fn rest(&self) -> u64 {
         self.held.back().map_or(0, |held| held.blocks.saturating_sub(self.at))
+    }
+
+    /// Ends the zone that is written, if another one is empty and it holds enough to be worth it: the next batch
+    /// begins that one, so that this one can be reset once none of its records is needed.
+    pub fn leave_zone(&mut self) -> Result<(), WalError> {
+        let Some(held) = self.held.back() else { return Ok(()) };
+        let least = WORTH_LEAVING.max(held.blocks / 64).min(held.blocks / 2);
+        if self.at >= least && self.at < held.blocks && !self.empty.is_empty() {
+            self.device.finish(held.zone)?;
+            self.at = held.blocks;
+        }
+        Ok(())
     }
 
     /// Writes the records and makes them durable, all or those up to the end of a whole block, then
