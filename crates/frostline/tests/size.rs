@@ -15,13 +15,6 @@ fn taken(path: &Path) -> (u64, u64) {
 const RECORDS: u64 = 100_000;
 const VALUE: usize = 100;
 
-/// Bytes that don't compress.
-fn value(number: u64) -> Vec<u8> {
-    let word = |n: u64| (number * 16 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    let words = (0..16).flat_map(|n| word(n).wrapping_mul(0xd6e8_feb8_6659_fd93).to_le_bytes());
-    words.take(VALUE).collect()
-}
-
 /// Puts or deletes all records, a thousand in a transaction.
 fn change_all(db: &Db, put: bool) {
     let table = db.table("t").unwrap();
@@ -30,7 +23,7 @@ fn change_all(db: &Db, put: bool) {
             for number in first..first + 1000 {
                 let key = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16).to_be_bytes();
                 match put {
-                    true => tx.put(table, key, value(number))?,
+                    true => tx.put(table, key, [number as u8; VALUE])?,
                     false => drop(tx.delete(table, key)?),
                 }
             }

@@ -602,20 +602,20 @@ mod on_one_medium {
     }
 
     fn keeps_the_contract(uri: &str, options: &OpenOptions) {
-        assert!(can_create(&uri));
-        let device = create(&uri, &shape(), options).unwrap();
+        assert!(can_create(uri));
+        let device = create(uri, &shape(), options).unwrap();
         check(&*device);
         suite::leave(&*device);
-        assert!(matches!(open(&uri, &CACHED), Err(DeviceError::InUse { .. })));
+        assert!(matches!(open(uri, &CACHED), Err(DeviceError::InUse { .. })));
         drop(device);
-        assert!(!can_create(&uri) && !can_overwrite(&uri));
-        let made_again = create(&uri, &shape(), &OVER);
+        assert!(!can_create(uri) && !can_overwrite(uri));
+        let made_again = create(uri, &shape(), &OVER);
         assert!(matches!(made_again, Err(DeviceError::Exists { .. })));
-        let readers = [open(&uri, &LOOK).unwrap(), open(&uri, &LOOK).unwrap()];
-        assert!(matches!(open(&uri, &CACHED), Err(DeviceError::InUse { .. })));
+        let readers = [open(uri, &LOOK).unwrap(), open(uri, &LOOK).unwrap()];
+        assert!(matches!(open(uri, &CACHED), Err(DeviceError::InUse { .. })));
         assert!(matches!(readers[0].flush(), Err(DeviceError::ReadOnlyDevice { .. })));
         drop(readers);
-        suite::check_left(&*open(&uri, options).unwrap());
+        suite::check_left(&*open(uri, options).unwrap());
     }
 
     #[test]
@@ -644,10 +644,10 @@ mod on_one_medium {
 
     fn reading_changes_nothing(uri: &str) {
         let path = uri.split_once(':').unwrap().1;
-        suite::leave(&*create(&uri, &shape(), &CACHED).unwrap());
+        suite::leave(&*create(uri, &shape(), &CACHED).unwrap());
         let bytes = || std::fs::read(path).unwrap();
         let before = bytes();
-        let device = open(&uri, &LOOK).unwrap();
+        let device = open(uri, &LOOK).unwrap();
         device.read(0, 0, &mut [0; 4096]).unwrap();
         assert!(device.reset(0).is_err() && device.append(3, 0, &[0; 4096]).is_err());
         drop(device);
