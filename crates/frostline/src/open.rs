@@ -27,7 +27,8 @@ const MOST_REPAIRS: u64 = 8 << 30;
 const CHECKPOINT_WRITES: u64 = 1 << 18;
 
 impl Db {
-    /// Opens the database in a file with the default [`Options`], and makes it if it does not exist.
+    /// Opens the database in a file with the default [`Options`], and makes it if it does not
+    /// exist.
     ///
     /// # Errors
     /// Those of [`Options::open`].
@@ -37,8 +38,8 @@ impl Db {
 }
 
 impl Options {
-    /// Opens the database in a file, and makes it if it does not exist or is empty. A database whose making
-    /// a crash cut short is made again.
+    /// Opens the database in a file, and makes it if it does not exist or is empty. A database
+    /// whose making a crash cut short is made again.
     ///
     /// # Errors
     /// The options are not valid; the file holds something else; another process has the

@@ -1,5 +1,5 @@
-//! What a database takes on the disk: little when it is empty, in proportion to its records when it is not,
-//! and little again when they are gone.
+//! What a database takes on the disk: little when it is empty, in proportion to its records when it
+//! is not, and little again when they are gone.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -19,8 +19,8 @@ const CHECKPOINT_WRITES: u64 = 1 << 18;
 /// One of so many zones is kept free, so that a group of that size always fits.
 const GROUP_SHARE: u32 = 32;
 
-/// Garbage above which a store is cleaned. A database is small beside the device that it may grow to, so it may take
-/// more space and is copied less than at 15 %.
+/// Garbage above which a store is cleaned. A database is small beside the device that it may grow
+/// to, so it may take more space and is copied less than at 15 %.
 const GP: f64 = 0.3;
 
 /// What a store that is made is like.
@@ -48,7 +48,8 @@ impl Default for Shape {
 /// The file of the store of a directory.
 const STORE_OF_DIRECTORY: &str = "store.frost";
 
-/// Opens the store in a file, or that of a directory. If it is absent it is made, if a shape for it is given.
+/// Opens the store in a file, or that of a directory. If it is absent it is made, if a shape for it
+/// is given.
 pub fn open_store(path: &Path, make: Option<&Shape>) -> Result<Store, Error> {
     let path = &match path.is_dir() {
         true => path.join(STORE_OF_DIRECTORY),

@@ -155,8 +155,9 @@ impl Inner {
         self.write_checkpoint(false)
     }
 
-    /// Writes the last checkpoint of a store that is closed. If the metadata log has much that is not needed, it
-    /// goes on in another zone, with a checkpoint of everything, and the others are reset.
+    /// Writes the last checkpoint of a store that is closed. If the metadata log has much that is
+    /// not needed, it goes on in another zone, with a checkpoint of everything, and the others are
+    /// reset.
     pub fn checkpoint_at_end(&self) -> Result<(), StoreError> {
         let _one = self.lock_checkpointer()?;
         // Twice what the map takes of pages that follow each other.
@@ -165,7 +166,8 @@ impl Inner {
         self.write_checkpoint(left.map_err(|error| self.fail(error))?)
     }
 
-    /// Writes a checkpoint of everything: nothing that was written to the metadata log before is needed.
+    /// Writes a checkpoint of everything: nothing that was written to the metadata log before is
+    /// needed.
     pub fn checkpoint_whole(&self) -> Result<(), StoreError> {
         let _one = self.lock_checkpointer()?;
         self.write_checkpoint(true)

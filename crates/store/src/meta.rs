@@ -15,8 +15,8 @@ use crate::layout::Layout;
 use crate::other_copy::read_sound;
 use crate::sync::AtomicBool;
 
-/// A zone is left when the store is closed, if it has more pages than so many, or a share of it, and so many times
-/// what a checkpoint of everything takes.
+/// A zone is left when the store is closed, if it has more pages than so many, or a share of it,
+/// and so many times what a checkpoint of everything takes.
 const WORTH_LEAVING: u32 = 64;
 const STALE: u64 = 4;
 
@@ -101,8 +101,8 @@ impl MetaLog {
         self.free_pages() < self.layout.meta_reserve()
     }
 
-    /// Goes on in another zone, if the one that is written has much more than the `needed` pages that a checkpoint of
-    /// everything takes, and there is room for one behind it. True if it did.
+    /// Goes on in another zone, if the one that is written has much more than the `needed` pages
+    /// that a checkpoint of everything takes, and there is room for one behind it. True if it did.
     pub fn leave_zone(&mut self, needed: u64) -> Result<bool, StoreError> {
         let pages = self.layout.fixed.device_pages;
         let Some((place, at)) = self.current.filter(|&(_, at)| at < pages) else {

@@ -282,7 +282,8 @@ impl DeviceError {
         }
     }
 
-    /// True if there is no room where the device lies: its file system is full, or this user's share.
+    /// True if there is no room where the device lies: its file system is full, or this user's
+    /// share.
     pub fn is_full(&self) -> bool {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
         match self {

@@ -19,8 +19,8 @@
 //!
 //! Wrappers compose: [`Faulty`] loses what a crash may lose, from a seed; [`Timed`] takes as long
 //! as a named drive; [`Counted`] counts operations; [`Span`] is a range of a device's zones;
-//! [`Overlay`] keeps changes in memory, and leaves the device below unchanged; [`with_parity`] has a
-//! zone of parity for each few zones of data, and reads what one of them lost.
+//! [`Overlay`] keeps changes in memory, and leaves the device below unchanged; [`with_parity`] has
+//! a zone of parity for each few zones of data, and reads what one of them lost.
 //!
 //! ```
 //! use frostline_zone::{Shape, in_memory};

@@ -27,14 +27,14 @@ pub fn open(uri: &str, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceE
     parity::as_described(device, options.read_only)
 }
 
-/// Makes a device with a given shape: `mem:`; `file:PATH` in a new or empty file, or one with the remains of a
-/// device whose making was not finished; `block:PATH` on a drive or in a file that holds zeroes or
-/// such remains, or in a new file; `dir:DIR` in a directory that does not exist, is empty, or holds such
-/// remains. Zoned drives can't be made, only [opened](open).
+/// Makes a device with a given shape: `mem:`; `file:PATH` in a new or empty file, or one with the
+/// remains of a device whose making was not finished; `block:PATH` on a drive or in a file that
+/// holds zeroes or such remains, or in a new file; `dir:DIR` in a directory that does not exist, is
+/// empty, or holds such remains. Zoned drives can't be made, only [opened](open).
 ///
 /// # Errors
-/// The URI names no device that can be made; the shape is impossible; the place is not empty or can't
-/// be written; a new device can't be read-only.
+/// The URI names no device that can be made; the shape is impossible; the place is not empty or
+/// can't be written; a new device can't be read-only.
 pub fn create(
     uri: &str,
     shape: &Shape,

@@ -313,7 +313,8 @@ fn a_device_that_another_user_is_about_to_close_is_waited_for() {
     });
 }
 
-/// The environment that asks for stacks larger than all addresses, so that no thread can be started.
+/// The environment that asks for stacks larger than all addresses, so that no thread can be
+/// started.
 const NO_THREADS: (&str, &str) = ("RUST_MIN_STACK", "140737488355328");
 
 #[test]

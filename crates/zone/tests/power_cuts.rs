@@ -1,5 +1,5 @@
-//! `file:`, `block:` and `dir:` through kills and power cuts, against a naive model: flushed changes survive, and of
-//! each zone's later changes a beginning.
+//! `file:`, `block:` and `dir:` through kills and power cuts, against a naive model: flushed
+//! changes survive, and of each zone's later changes a beginning.
 //!
 //! Runs are drawn from a seed, though the moment of a kill is not. `FROSTLINE_POWER_CUTS=n` runs n
 //! devices.
@@ -26,8 +26,8 @@ fn uri(machine: &Machine, kind: &str) -> String {
     format!("{kind}:{}/of/a/device", machine.disk().display())
 }
 
-/// Held while devices are used here and by processes: one that is being started holds for a moment all
-/// that is open here, and with it the lock of a device that another test has closed.
+/// Held while devices are used here and by processes: one that is being started holds for a moment
+/// all that is open here, and with it the lock of a device that another test has closed.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn open_or_create(uri: &str, options: &OpenOptions) -> Arc<dyn Device> {

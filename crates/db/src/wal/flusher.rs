@@ -229,8 +229,8 @@ impl Shared {
         }
     }
 
-    /// Writes the pending records: all of them, or those up to the end of a whole block, if no thread waits for
-    /// the rest. The buffer is not locked meanwhile.
+    /// Writes the pending records: all of them, or those up to the end of a whole block, if no
+    /// thread waits for the rest. The buffer is not locked meanwhile.
     fn flush<'a>(&'a self, mut guard: Guard<'a>) -> Guard<'a> {
         let buffer = &mut guard.buffer;
         buffer.is_flushing = true;

@@ -32,8 +32,8 @@ pub(super) trait Disk: Send + Sync {
     fn write(&self, at: u64, parts: &[IoSlice<'_>], stream: u8) -> io::Result<()>;
     /// Tells the drive that the bytes of a range are not needed: they may read as anything then.
     fn discard(&self, at: u64, bytes: u64) -> io::Result<()>;
-    /// Has room for a range of a file, so that a write there needs no more: an error says that there is none. Other
-    /// refusals mean that the file system can't do it.
+    /// Has room for a range of a file, so that a write there needs no more: an error says that
+    /// there is none. Other refusals mean that the file system can't do it.
     fn reserve(&self, _at: u64, _bytes: u64) -> io::Result<()> {
         Ok(())
     }
@@ -95,7 +95,8 @@ impl FileDisk {
         (&self.file).seek(SeekFrom::End(0))
     }
 
-    /// True if this is the file at a path, which may have been removed or replaced since it was opened.
+    /// True if this is the file at a path, which may have been removed or replaced since it was
+    /// opened.
     pub fn is_at(&self, path: &Path) -> io::Result<bool> {
         let (here, there) = (self.file.metadata()?, fs::metadata(path)?);
         Ok((here.dev(), here.ino()) == (there.dev(), there.ino()))

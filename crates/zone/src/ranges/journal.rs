@@ -2,8 +2,8 @@
 //!
 //! The area has two halves. A half begins with a snapshot, which has a record of each zone that is
 //! not empty, and goes on with blocks of changes. Once a half is full, a snapshot begins the other
-//! one. Each block has a checksum, its place, and the epoch of its half; a half whose snapshot is not
-//! whole does not count, and changes end at the first block that is not of the half's epoch.
+//! one. Each block has a checksum, its place, and the epoch of its half; a half whose snapshot is
+//! not whole does not count, and changes end at the first block that is not of the half's epoch.
 //!
 //! A block is durable before the next one is written, unless both belong to one call. So the last
 //! call before a crash may be seen in part, which it may: it has not returned, and zones are
@@ -24,7 +24,8 @@ const RECORD: usize = 20;
 /// The least number of blocks of changes in a half.
 const CHANGES: u64 = 16;
 
-/// The blocks for the records of so many zones that have as many extents, if a record ends with its block.
+/// The blocks for the records of so many zones that have as many extents, if a record ends with its
+/// block.
 fn blocks_for(zones: u64, extents: usize) -> u64 {
     zones.div_ceil(((BLOCK - HEAD) / (RECORD + 4 * extents)) as u64)
 }
@@ -76,8 +77,8 @@ impl Layout {
 pub(super) struct ZoneRecord {
     /// The write pointer, in bytes.
     pub pointer: u64,
-    /// Bytes of the zone that may not have been durable before the record: those from here up to the
-    /// pointer. They have this sum if they are what was written.
+    /// Bytes of the zone that may not have been durable before the record: those from here up to
+    /// the pointer. They have this sum if they are what was written.
     pub from: u64,
     pub sum: u32,
     /// The places of the zone's extents; none if zones have places of their own.
@@ -103,8 +104,8 @@ pub(super) struct Journal {
     next: u64,
     /// The blocks of the half that are used.
     end: u64,
-    /// True from the beginning of a record until it is durable, and once a sync failed. Then it is not known
-    /// what the next process will find, so nothing more is recorded.
+    /// True from the beginning of a record until it is durable, and once a sync failed. Then it is
+    /// not known what the next process will find, so nothing more is recorded.
     failed: bool,
 }
 
@@ -161,8 +162,8 @@ impl Journal {
         }
         let last: Vec<_> = blocks.drain(last..).flat_map(|block| block.records).collect();
         let zones = vec![ZoneRecord::default(); geometry.zones as usize];
-        // The next record begins the other half: behind the records of a dead process some may lie of a
-        // call that a crash cut short.
+        // The next record begins the other half: behind the records of a dead process some may lie
+        // of a call that a crash cut short.
         let (next, end) = (layout.half, layout.half);
         let mut journal = Journal { layout, zones, epoch, half, next, end, failed: false };
         let is_possible = |(zone, record): &(u32, ZoneRecord)| {
@@ -181,8 +182,8 @@ impl Journal {
         Ok(last.iter().all(is_possible).then_some(FoundJournal { journal, last }))
     }
 
-    /// Begins to record on a device that was just opened. What the last process left becomes durable
-    /// first: it may have been killed before its half was.
+    /// Begins to record on a device that was just opened. What the last process left becomes
+    /// durable first: it may have been killed before its half was.
     pub fn take_over(&mut self, disk: &dyn Disk) -> io::Result<()> {
         disk.sync()?;
         self.record(disk, Vec::new())
@@ -203,8 +204,8 @@ impl Journal {
         disk.sync().inspect_err(|_| self.failed = true)
     }
 
-    /// True if the next record of so many zones can tell of bytes that are not durable yet: it goes behind
-    /// others.
+    /// True if the next record of so many zones can tell of bytes that are not durable yet: it goes
+    /// behind others.
     pub fn has_room_for(&self, zones: u64) -> bool {
         self.next + blocks_for(zones, self.layout.most_extents) <= self.end
     }

@@ -12,18 +12,19 @@ use super::{Placing, layout_of};
 use crate::zoned::Medium;
 use crate::{AlignedBuf, Geometry, ZoneInfo, ZoneRead, ZoneState};
 
-/// The most bytes that are made durable by one sync together with the record that tells of them: the next
-/// opening reads them if they are the last ones.
+/// The most bytes that are made durable by one sync together with the record that tells of them:
+/// the next opening reads them if they are the last ones.
 const TOGETHER: u64 = 1 << 20;
 
-/// Bytes that are reserved beyond an append, at least and at most: a file system that finds blocks for
-/// each append writes its own metadata with each flush.
+/// Bytes that are reserved beyond an append, at least and at most: a file system that finds blocks
+/// for each append writes its own metadata with each flush.
 const AHEAD: std::ops::RangeInclusive<u64> = 16 << 10..=1 << 20;
 
 /// Of what a zone has, one of so many bytes is reserved beyond it.
 const AHEAD_SHARE: u64 = 4;
 
-/// The most bytes that are moved when a file is closed, so that this takes no time worth mentioning.
+/// The most bytes that are moved when a file is closed, so that this takes no time worth
+/// mentioning.
 const MOVED: u64 = 16 << 20;
 
 /// A zone as it is now.
@@ -32,7 +33,8 @@ struct Zone {
     pointer: u64,
     /// Bytes that were written. A zone that was finished has fewer than its pointer.
     written: u64,
-    /// The pointer of the last record, or 0 if the zone was reset since; the sum of the bytes behind it.
+    /// The pointer of the last record, or 0 if the zone was reset since; the sum of the bytes
+    /// behind it.
     recorded: u64,
     sum: u32,
     /// The places of its extents, unless zones have places of their own.
@@ -48,7 +50,8 @@ struct Room {
     space: Space,
     /// Length of the file, in bytes.
     bytes: u64,
-    /// Extents of zones that were reset, by place and number: they are free once a record tells of it.
+    /// Extents of zones that were reset, by place and number: they are free once a record tells of
+    /// it.
     released: Vec<(u32, usize)>,
     /// Zones with extents.
     zones: u64,
@@ -245,8 +248,8 @@ impl<D: Disk> Ranges<D> {
         Ok(())
     }
 
-    /// Moves extents from the end of a file with much free room to places below them, as far as that takes
-    /// little time. Nobody uses the zones any more.
+    /// Moves extents from the end of a file with much free room to places below them, as far as
+    /// that takes little time. Nobody uses the zones any more.
     fn pack(&self, room: &mut Room) -> io::Result<()> {
         let mut journal = self.journal();
         let Some(space) = space_of(journal.zones()) else { return Ok(()) };
@@ -457,8 +460,8 @@ impl<D: Disk> Medium for Ranges<D> {
 }
 
 impl<D: Disk> Drop for Ranges<D> {
-    /// What was appended is there for the next opening, and a file that nobody uses takes no more than it
-    /// holds.
+    /// What was appended is there for the next opening, and a file that nobody uses takes no more
+    /// than it holds.
     fn drop(&mut self) {
         if self.read_only || self.flush().is_err() {
             return;
@@ -485,7 +488,8 @@ struct Places {
 }
 
 impl Places {
-    /// The place of a byte of a zone, none if the zone has no room for it, and the bytes that follow it there.
+    /// The place of a byte of a zone, none if the zone has no room for it, and the bytes that
+    /// follow it there.
     fn of(&self, zone: u32, extents: &[u32], offset: u64) -> (Option<u64>, u64) {
         match self.placing {
             Placing::Fixed => {
@@ -523,7 +527,8 @@ impl Places {
         sum
     }
 
-    /// The write pointer of a zone on a disk of so many bytes: a zone whose end was cut off ends there.
+    /// The write pointer of a zone on a disk of so many bytes: a zone whose end was cut off ends
+    /// there.
     fn there(&self, zone: u32, record: &ZoneRecord, disk_bytes: u64) -> u64 {
         let mut from = 0;
         while from < record.pointer

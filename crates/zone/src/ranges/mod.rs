@@ -1,16 +1,17 @@
 //! Zones on one medium that can be written anywhere: an ordinary drive, or a file.
 //!
-//! * `file:PATH`: a file that grows with use. A zone has [extents](space) of it, and gives them back when
-//!   it is reset.
-//! * `block:PATH` and `fdp:PATH`: zones that are ranges of a drive without zones, or of a file. A zone is
-//!   written in order, past the page cache where the file system allows it, and discarded whole when it is
-//!   reset. With `fdp:` the drive is told which zones belong together, by [write streams](mod@streams).
+//! * `file:PATH`: a file that grows with use. A zone has [extents](space) of it, and gives them
+//!   back when it is reset.
+//! * `block:PATH` and `fdp:PATH`: zones that are ranges of a drive without zones, or of a file. A
+//!   zone is written in order, past the page cache where the file system allows it, and discarded
+//!   whole when it is reset. With `fdp:` the drive is told which zones belong together, by [write
+//!   streams](mod@streams).
 //!
-//! The first block describes the device, as text. Behind it lies the [journal] of write pointers and
-//! extents, and then the zones. A flush makes data durable and the journal's record of them, which has
-//! their sum if both are synced together: a power cut leaves no byte below a pointer that was not
-//! written. A zone of a drive is durably empty before it is discarded, and the extents of a file are
-//! used again once a record says that they are free: a reset zone can't come back.
+//! The first block describes the device, as text. Behind it lies the [journal] of write pointers
+//! and extents, and then the zones. A flush makes data durable and the journal's record of them,
+//! which has their sum if both are synced together: a power cut leaves no byte below a pointer that
+//! was not written. A zone of a drive is durably empty before it is discarded, and the extents of a
+//! file are used again once a record says that they are free: a reset zone can't come back.
 
 mod content;
 #[cfg(target_os = "linux")]
@@ -128,8 +129,8 @@ enum FoundContent {
 ///
 /// # Errors
 /// Those of [`Shape::geometry`]; the drive or file is too small, in use, or holds anything (of
-/// others, unless `options.overwrite`); it can't be written; it has no write streams, if it is to be written
-/// in them.
+/// others, unless `options.overwrite`); it can't be written; it has no write streams, if it is to
+/// be written in them.
 pub(crate) fn create(
     path: &Path,
     shape: &Shape,
@@ -141,8 +142,8 @@ pub(crate) fn create(
     Ok(device)
 }
 
-/// Makes a device in a file, which others find once `fill` has succeeded. Until then, and after a crash in it,
-/// one can be made there. False if another process was quicker, whose device stays.
+/// Makes a device in a file, which others find once `fill` has succeeded. Until then, and after a
+/// crash in it, one can be made there. False if another process was quicker, whose device stays.
 ///
 /// # Errors
 /// Those of `fill` and of [`create`]; then nothing is left of a file that was not there.
@@ -304,8 +305,8 @@ fn is_missing(path: &Path) -> bool {
     !is_drive && metadata.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// Makes an empty file, and the directories above it. An existing file is only made durable: its maker
-/// may have been killed before it was.
+/// Makes an empty file, and the directories above it. An existing file is only made durable: its
+/// maker may have been killed before it was.
 fn make_file(path: &Path, is_new: bool) -> io::Result<()> {
     let path = std::path::absolute(path)?;
     let directory = path.parent().unwrap_or(&path);
@@ -356,7 +357,8 @@ fn try_open_disk(path: &Path, options: &OpenOptions, kind: Kind) -> Result<FileD
     }
 }
 
-/// Opens a file, past the page cache where that is asked for and possible; the flag says whether it is.
+/// Opens a file, past the page cache where that is asked for and possible; the flag says whether it
+/// is.
 fn open_file(
     path: &Path,
     read_only: bool,
@@ -429,8 +431,8 @@ fn describe(disk: &dyn Disk, text: &str) -> io::Result<()> {
     disk.sync()
 }
 
-/// Makes the journal of a device that is not [described](describe) yet. Each step is durable before the
-/// next, so a crash leaves a place that is [free](is_free).
+/// Makes the journal of a device that is not [described](describe) yet. Each step is durable before
+/// the next, so a crash leaves a place that is [free](is_free).
 fn lay_out(disk: &dyn Disk, geometry: &Geometry, placing: Placing) -> io::Result<()> {
     let layout = layout_of(geometry, placing);
     if placing == Placing::Growing {

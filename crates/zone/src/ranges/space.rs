@@ -2,17 +2,18 @@
 //! size.
 //!
 //! The extents of a zone double: one unit, one more, two, four and so on. So an empty zone takes
-//! nothing, one that is begun a unit, and a large one few extents. A free extent joins its neighbour to
-//! one of twice the size, and the lowest one that fits is taken first, so that the end of the file
-//! becomes free when zones do.
+//! nothing, one that is begun a unit, and a large one few extents. A free extent joins its
+//! neighbour to one of twice the size, and the lowest one that fits is taken first, so that the end
+//! of the file becomes free when zones do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of the smallest extent. In tests of this crate zones of few bytes have several.
 pub(super) const UNIT: u64 = if cfg!(test) { 8 << 10 } else { 16 << 10 };
 
-/// Units that are free and keep their bytes while the file is open, so that the next zone is written over
-/// them and the file system has nothing to find and to note: so many, or a share of the units in use.
+/// Units that are free and keep their bytes while the file is open, so that the next zone is
+/// written over them and the file system has nothing to find and to note: so many, or a share of
+/// the units in use.
 const KEPT: u64 = 16;
 const KEPT_SHARE: u64 = 8;
 
@@ -20,7 +21,8 @@ const KEPT_SHARE: u64 = 8;
 const LOOSE: u64 = if cfg!(test) { 1 } else { 16 };
 const LOOSE_SHARE: u64 = 8;
 
-/// The number of the extent with a byte of a zone, where the extent begins in the zone, and its bytes.
+/// The number of the extent with a byte of a zone, where the extent begins in the zone, and its
+/// bytes.
 pub(super) fn extent_of(offset: u64) -> (usize, u64, u64) {
     match (offset / UNIT).checked_ilog2() {
         None => (0, 0, UNIT),
@@ -60,8 +62,8 @@ pub(super) struct Space {
 pub(super) type Dropped = (u32, u32);
 
 impl Space {
-    /// A file in which these extents are in use, given by place and number in their zone; `None` if two
-    /// of them overlap, or one lies where none can.
+    /// A file in which these extents are in use, given by place and number in their zone; `None` if
+    /// two of them overlap, or one lies where none can.
     pub fn new(extents: impl Iterator<Item = (u32, usize)>) -> Option<Space> {
         let mut used: Vec<(u32, u32)> = Vec::new();
         for (place, extent) in extents {
@@ -88,8 +90,8 @@ impl Space {
         Some(space)
     }
 
-    /// Units that the file must have: up to the end of the last extent in use, and of the last range that
-    /// is kept.
+    /// Units that the file must have: up to the end of the last extent in use, and of the last
+    /// range that is kept.
     pub fn units(&self) -> u32 {
         let kept = self.kept.last_key_value().map_or(0, |(place, units)| place + units);
         self.end.max(kept)

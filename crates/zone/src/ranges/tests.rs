@@ -1,6 +1,6 @@
-//! Zones on one disk through kills and power cuts, which lose any sector that was not synced, each by itself,
-//! against a naive model: flushed changes survive, and of each zone's later changes a beginning. What
-//! survives is what was written: not one byte is of a former life.
+//! Zones on one disk through kills and power cuts, which lose any sector that was not synced, each
+//! by itself, against a naive model: flushed changes survive, and of each zone's later changes a
+//! beginning. What survives is what was written: not one byte is of a former life.
 //!
 //! `FROSTLINE_CRASHES=n` asks for n lives in each test.
 
@@ -476,7 +476,8 @@ fn a_journal_that_is_damaged_is_told_from_an_old_one() {
     journal.record(&disk, vec![(258, at(8192)), (1, at(4096))]).unwrap();
     let some = || USED.map(|zone| all(read().unwrap()).zones()[zone as usize].pointer);
     assert_eq!(some(), [0, 4096, 0, 8192, 0]);
-    // The last block of changes is lost, then the one before it, the snapshot, and the first half's.
+    // The last block of changes is lost, then the one before it, the snapshot, and the first
+    // half's.
     let second_half = 1 + 2 + 16;
     let spoil = |block: u64| disk.write(block * BLOCK as u64 + 100, &[IoSlice::new(&[9; 8])], 0);
     spoil(second_half + 2).unwrap();

@@ -221,8 +221,8 @@ fn leave_directory(was: &Path, left: &Path, shadow: &Path, is_strict: bool, rng:
 /// Bytes of which a power cut leaves all or none.
 const BLOCK: usize = 4096;
 
-/// The bytes that a power cut leaves of a file that is written anywhere, from its last synced bytes and its
-/// present ones: each block is one or the other, and so is the length.
+/// The bytes that a power cut leaves of a file that is written anywhere, from its last synced bytes
+/// and its present ones: each block is one or the other, and so is the length.
 fn survive_in_place(synced: Vec<u8>, now: Option<Vec<u8>>, rng: &mut SmallRng) -> Vec<u8> {
     let Some(now) = now else { return synced };
     let lost = [0.0, 0.1, 0.5, 0.9, 1.0][rng.random_range(0..5)];
