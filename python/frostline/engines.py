@@ -48,7 +48,7 @@ class Store:
         pages: int | None = None,
         thin: bool = False,
     ) -> Store:
-        """Opens the store in a directory, or on a device: ``mem:``, ``block:PATH``, ``zonefs:MOUNT``, ``zbd:/dev/...``.
+        """Opens the store in a file, or on a device: ``mem:``, ``block:PATH``, ``dir:DIR``, ``zonefs:MOUNT``, ``zbd:/dev/...``.
 
         With ``size`` a store that is absent is made, of zones of ``zone`` bytes, placed by
         ``scheme``, cleaned by ``victim`` above the garbage proportion ``gp``, for ``pages`` pages
@@ -191,8 +191,8 @@ class Db:
         read_only: bool = False,
         create: bool = True,
     ) -> Db:
-        """Opens the database in a directory, and makes it if it is absent and ``create`` is set;
-        without a directory, one in memory that ends with it.
+        """Opens the database in a file, and makes it if it is absent and ``create`` is set;
+        without a file, one in memory that ends with it.
 
         ``memory`` is for pages; ``bound`` is what a database that is made may take on its device,
         and ``scheme`` and ``victim`` place and clean its pages. A changed page takes as many units

@@ -110,8 +110,7 @@ impl Db {
 
 #[pymethods]
 impl Db {
-    /// Opens the database in a directory, and makes it if it is absent; without a directory, one in
-    /// memory.
+    /// Opens the database in a file, and makes it if it is absent; without a file, one in memory.
     #[staticmethod]
     fn open(py: Python<'_>, path: Option<String>, options: &DbOptions) -> Result<Db> {
         let options = options.0.clone();

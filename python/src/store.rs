@@ -30,9 +30,9 @@ impl From<DeviceError> for Failure {
     }
 }
 
-/// The URI of a device: a path is a directory of files.
+/// The URI of a device: a path is a file.
 pub fn uri(path: &str) -> String {
-    let is_uri = ["mem:", "file:", "block:", "fdp:", "zonefs:", "zbd:"]
+    let is_uri = ["mem:", "file:", "block:", "fdp:", "dir:", "zonefs:", "zbd:"]
         .iter()
         .any(|scheme| path.starts_with(scheme));
     if is_uri { path.to_string() } else { format!("file:{path}") }

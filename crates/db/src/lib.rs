@@ -8,7 +8,7 @@
 //! use frostline_db::{Create, Db, DbError, Direction, Options, key};
 //! use frostline_zone::{Shape, in_memory};
 //!
-//! // A file of a directory (`file:DIR`) or a drive is made and opened in the same way.
+//! // A file (`file:PATH`) or a drive is made and opened in the same way.
 //! let device = in_memory(&Shape { bytes: 64 << 20, ..Shape::default() })?;
 //! Db::create(&device, &Create::default())?;
 //! let db = Db::open(&device, &Options::default())?;

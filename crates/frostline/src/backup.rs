@@ -7,7 +7,7 @@ use std::time::Duration;
 use frostline_backup::{Backup, Follower, Target};
 use frostline_zone::{self as zone, DeviceError};
 
-use crate::open::is_absent;
+use crate::open::uri;
 use crate::{Db, Error, Result};
 
 impl Db {
@@ -66,7 +66,7 @@ impl Db {
         let (backup, path) = (Target::new(backup)?, path.as_ref());
         let shape = frostline_backup::shape(&backup)?;
         let taken = || DeviceError::Exists { path: path.to_owned() };
-        if !is_absent(path) {
+        if !zone::can_create(&uri(path)) {
             return Err(taken().into());
         }
         let is_first = zone::create_whole(path, &shape, |device| {

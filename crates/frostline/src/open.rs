@@ -1,7 +1,5 @@
 //! Making and opening a database.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,7 +27,7 @@ const MOST_REPAIRS: u64 = 8 << 30;
 const CHECKPOINT_WRITES: u64 = 1 << 18;
 
 impl Db {
-    /// Opens the database in a directory with the default [`Options`], and makes it if it does not
+    /// Opens the database in a file with the default [`Options`], and makes it if it does not
     /// exist.
     ///
     /// # Errors
@@ -40,21 +38,20 @@ impl Db {
 }
 
 impl Options {
-    /// Opens the database in a directory, and makes it if it does not exist.
-    ///
-    /// A new database appears at `path` once it is complete: a crash leaves at most a directory
-    /// beside it whose name begins with `.frostline-`.
+    /// Opens the database in a file, and makes it if it does not exist or is empty. A database
+    /// whose making a crash cut short is made again.
     ///
     /// # Errors
-    /// The options are not valid; the directory holds something else; another process has the
+    /// The options are not valid; the file holds something else; another process has the
     /// database open; damage; an error of the file system.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Db> {
         let path = path.as_ref();
-        if self.create && !self.read_only && is_absent(path) {
+        let uri = uri(path);
+        if self.create && !self.read_only && zone::can_create(&uri) {
             self.make(path)?;
         }
         let open = OpenOptions { read_only: self.read_only, ..OpenOptions::default() };
-        self.open_device(zone::open(&uri(path), &open)?)
+        self.open_device(zone::open(&uri, &open)?)
     }
 
     /// Copies a database, as it is now, to a new one at `path` that is made with these options: so it gets another
@@ -71,7 +68,6 @@ impl Options {
     /// db.update(|tx| tx.put(items, "a", "hello"))?;
     /// Options::new().bound(256 << 20).scheme("sepbit").copy(&db, "other.frost")?;
     /// db.close()?;
-    /// std::fs::remove_dir_all("my.frost")?;
     /// std::fs::rename("other.frost", "my.frost")?;
     /// # assert_eq!(Db::open("my.frost")?.tables(), ["items"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -83,7 +79,7 @@ impl Options {
     pub fn copy(&self, db: &Db, path: impl AsRef<Path>) -> Result<u64> {
         let (path, mut records) = (path.as_ref(), 0);
         let taken = || DeviceError::Exists { path: path.to_owned() };
-        if !is_absent(path) {
+        if !zone::can_create(&uri(path)) {
             return Err(taken().into());
         }
         let is_first = zone::create_whole(path, &self.shape(), |device| {
@@ -142,7 +138,7 @@ impl Options {
         self.open_device(zone::in_memory(&self.shape())?)
     }
 
-    /// Makes a database beside `path`, and moves it there.
+    /// Makes a database that others find once it is whole.
     fn make(&self, path: &Path) -> Result<()> {
         // If another process makes the database first, that one is opened.
         let _is_first = zone::create_whole(path, &self.shape(), |device| {
@@ -172,16 +168,9 @@ impl Options {
     }
 }
 
-fn uri(path: &Path) -> String {
+/// The device in a file.
+pub(crate) fn uri(path: &Path) -> String {
     format!("file:{}", path.display())
-}
-
-/// True if nothing exists at the path, or an empty directory, which a rename replaces.
-pub(crate) fn is_absent(path: &Path) -> bool {
-    match fs::read_dir(path) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    }
 }
 
 fn is_empty(device: &dyn Device) -> Result<bool> {

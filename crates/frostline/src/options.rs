@@ -71,24 +71,25 @@ impl Options {
     }
 
     /// Sets the most bytes that a new database may take on its device, garbage and log included.
-    /// The default is 16 GiB. Files are sparse, so that they take only as much as they hold.
+    /// The default is 16 GiB. The file takes as much as it holds, and shrinks when records go.
     pub fn bound(mut self, bytes: u64) -> Self {
         self.bound = bytes;
         self
     }
 
-    /// Sets the bytes of the bound that are for the log of a new database. A transaction has to fit into the log:
-    /// it may overwrite and delete a quarter of it, and add a twelfth, or a twentieth if records are long. The
-    /// default is a sixteenth of the bound, at most 1 GiB. The log takes only as much of the disk as the largest
-    /// transaction needed, and 64 MiB at most for small ones.
+    /// Sets the bytes of the bound that are for the log of a new database. A transaction has to fit
+    /// into the log: it may overwrite and delete a quarter of it, and add a twelfth, or a twentieth
+    /// if records are long. The default is a sixteenth of the bound, at most 1 GiB. The log takes
+    /// only as much of the disk as the largest transaction needed, 64 MiB at most for small ones,
+    /// and nothing once the database is closed.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = Some(bytes);
         self
     }
 
-    /// Gives a new database a zone of parity for each `data_zones` zones, from 1 to 32: a zone of its
-    /// device that is lost then costs no page, and 1 of `data_zones + 1` bytes of the bound holds parity.
-    /// The default is none.
+    /// Gives a new database a zone of parity for each `data_zones` zones, from 1 to 32: a zone of
+    /// its device that is lost then costs no page, and 1 of `data_zones + 1` bytes of the bound
+    /// holds parity. The default is none.
     pub fn parity(mut self, data_zones: u32) -> Self {
         self.parity = Some(data_zones);
         self
@@ -115,9 +116,9 @@ impl Options {
         self
     }
 
-    /// Sets the bytes of a unit of a new database: a changed page takes as many as the words that changed need. A
-    /// power of two from 32 to 4,096; with 4,096 pages are always written whole, as a few schemes want them. The
-    /// default is 64.
+    /// Sets the bytes of a unit of a new database: a changed page takes as many as the words that
+    /// changed need. A power of two from 32 to 4,096; with 4,096 pages are always written whole, as
+    /// a few schemes want them. The default is 64.
     pub fn unit(mut self, bytes: u32) -> Self {
         self.unit = bytes;
         self
@@ -146,24 +147,25 @@ impl Options {
         self
     }
 
-    /// Opens the database for reading only: nothing on its device changes, and whatever writes fails with
-    /// [`Error::ReadOnly`](crate::Error::ReadOnly). It may lie in a directory that can't be written. Any number of
-    /// processes may read it at a time, while none has it open for writing. What a crash left is repaired in
-    /// memory each time: a database that was closed needs none. False unless set.
+    /// Opens the database for reading only: nothing on its device changes, and whatever writes
+    /// fails with [`Error::ReadOnly`](crate::Error::ReadOnly). It may lie in a directory that can't
+    /// be written. Any number of processes may read it at a time, while none has it open for
+    /// writing. What a crash left is repaired in memory each time: a database that was closed needs
+    /// none. False unless set.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
     }
 
-    /// Sets how often [`Db::update`](crate::Db::update) runs its body at most, each time but the first because of a
-    /// conflict. The default is 1,000; 0 counts as 1.
+    /// Sets how often [`Db::update`](crate::Db::update) runs its body at most, each time but the
+    /// first because of a conflict. The default is 1,000; 0 counts as 1.
     pub fn tries(mut self, tries: u32) -> Self {
         self.tries = tries.max(1);
         self
     }
 
-    /// Sets how pages are compressed from now on, in a database whose pages take as much room as they need. The
-    /// default is LZ4; zstd needs the feature `zstd`.
+    /// Sets how pages are compressed from now on, in a database whose pages take as much room as
+    /// they need. The default is LZ4; zstd needs the feature `zstd`.
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
         self
@@ -177,8 +179,8 @@ impl Options {
         self
     }
 
-    /// Sets the share of garbage above which the device of a new database is cleaned, between 0 and 1. More leaves
-    /// less room for data, and lets cleaning copy less. The default is 0.15.
+    /// Sets the share of garbage above which the device of a new database is cleaned, between 0 and
+    /// 1. More leaves less room for data, and lets cleaning copy less. The default is 0.15.
     pub fn gp(mut self, gp: f64) -> Self {
         self.gp = gp;
         self

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use frostline::zone::{OpenOptions, Shape};
 use frostline::{Db, Error, Options, Snapshot};
 use proptest::prelude::*;
 
@@ -54,13 +55,33 @@ fn a_database_is_made_once_and_keeps_what_was_committed() {
 }
 
 #[test]
-fn a_database_is_made_in_an_empty_directory_and_not_in_another() {
+fn a_database_is_made_in_an_empty_file_and_not_in_another() {
     let directory = tempfile::tempdir().unwrap();
-    drop(Db::open(directory.path()).unwrap());
-    let other = tempfile::tempdir().unwrap();
-    std::fs::write(other.path().join("letter.txt"), "dear").unwrap();
-    assert!(matches!(Db::open(other.path()), Err(Error::Device(_) | Error::NotUsable(_))));
-    assert_eq!(names(other.path()), ["letter.txt"]);
+    assert!(Db::open(directory.path()).is_err());
+    let path = directory.path().join("my.frost");
+    std::fs::write(&path, "").unwrap();
+    drop(Db::open(&path).unwrap());
+    let other = directory.path().join("letter");
+    std::fs::write(&other, "a letter").unwrap();
+    let refused = Db::open(&other).err().unwrap().to_string();
+    assert!(refused.ends_with("/letter: holds data"), "{refused}");
+    assert_eq!(std::fs::read(&other).unwrap(), b"a letter");
+}
+
+#[test]
+fn a_database_whose_making_was_cut_short_is_made_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("my.frost");
+    drop(Db::open(&path).unwrap());
+    let whole = std::fs::read(&path).unwrap();
+    // The first block says what the file is once all else is there.
+    let mut begun = whole.clone();
+    begun[..4096].fill(0);
+    begun[..29].copy_from_slice(b"frostline device, unfinished\n");
+    std::fs::write(&path, &begun).unwrap();
+    assert!(Options::new().create(false).open(&path).is_err());
+    let db = Db::open(&path).unwrap();
+    assert!(db.tables().is_empty());
 }
 
 #[test]
@@ -85,8 +106,9 @@ fn options_that_can_not_be_leave_nothing_behind() {
 #[test]
 fn a_database_that_is_open_is_in_use() {
     let directory = tempfile::tempdir().unwrap();
-    let _open = Db::open(directory.path()).unwrap();
-    assert!(matches!(Db::open(directory.path()), Err(Error::InUse(_))));
+    let path = directory.path().join("my.frost");
+    let _open = Db::open(&path).unwrap();
+    assert!(matches!(Db::open(&path), Err(Error::InUse(_))));
 }
 
 #[test]
@@ -322,36 +344,64 @@ proptest! {
     }
 }
 
-#[test]
-fn a_database_with_missing_pages_is_not_opened_and_nothing_of_it_changes() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("my.frost");
-    let db = Db::open(&path).unwrap();
+/// Makes a database of 2,000 records.
+fn fill(db: Db) {
     let items = db.table("items").unwrap();
     for first in [0, 1000] {
         let records = (first..first + 1000u32).map(u32::to_be_bytes);
         db.update(|tx| records.clone().try_for_each(|key| tx.put(items, key, [7; 900]))).unwrap();
     }
     db.close().unwrap();
+}
+
+fn records(db: &Db) -> usize {
+    let items = db.table("items").unwrap();
+    db.read().unwrap().all(items).filter(|record| record.is_ok()).count()
+}
+
+#[test]
+fn a_database_with_missing_pages_is_not_opened_and_nothing_of_it_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    // A file for each zone, so that one of them can be damaged.
+    let uri = format!("dir:{}", directory.path().display());
+    let shape = Shape { bytes: 1 << 30, zone_bytes: Some(1 << 20), ..Shape::default() };
+    let device = frostline::zone::create(&uri, &shape, &OpenOptions::default()).unwrap();
+    fill(Options::new().open_device(device).unwrap());
+    let open = || {
+        let device = frostline::zone::open(&uri, &OpenOptions::default()).unwrap();
+        Options::new().open_device(device)
+    };
     // Of the first zones, the fullest holds pages; the last zones belong to the log.
-    let zones = (0..1000).map(|zone| path.join("seq").join(zone.to_string()));
+    let zones = (0..900).map(|zone| directory.path().join("seq").join(zone.to_string()));
     let fullest = zones.max_by_key(|zone| zone.metadata().unwrap().len()).unwrap();
     let whole = std::fs::read(&fullest).unwrap();
     std::fs::write(&fullest, &whole[..4096]).unwrap();
-    let refused = Db::open(&path).err();
+    let refused = open().err();
     assert!(matches!(refused, Some(Error::Damaged(_))), "{refused:?} without {fullest:?}");
     std::fs::write(&fullest, whole).unwrap();
-    let db = Db::open(&path).unwrap();
-    let items = db.table("items").unwrap();
-    assert_eq!(db.read().unwrap().all(items).filter(|record| record.is_ok()).count(), 2000);
+    assert_eq!(records(&open().unwrap()), 2000);
 }
 
-/// Every file below a directory, with its bytes.
-fn files(directory: &Path) -> BTreeMap<std::path::PathBuf, Vec<u8>> {
-    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-    let (directories, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
-    let files = files.into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap()));
-    files.chain(directories.iter().flat_map(|path| self::files(path))).collect()
+#[test]
+fn a_file_that_was_cut_off_is_refused_or_has_all_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("my.frost");
+    fill(Db::open(&path).unwrap());
+    let whole = std::fs::read(&path).unwrap();
+    let mut refused = 0;
+    for part in 0..16 {
+        let cut = &whole[..whole.len() * part / 16];
+        for options in [Options::new().read_only(true), Options::new().create(false)] {
+            std::fs::write(&path, cut).unwrap();
+            match options.open(&path) {
+                Err(_) => refused += 1,
+                Ok(db) => assert_eq!(records(&db), 2000, "{part} of 16"),
+            }
+        }
+    }
+    assert!(refused >= 16, "{refused} of 32");
+    std::fs::write(&path, whole).unwrap();
+    assert_eq!(records(&Db::open(&path).unwrap()), 2000);
 }
 
 #[test]
@@ -369,7 +419,7 @@ fn a_database_that_is_open_for_reading_only_refuses_writes_and_stays_as_it_is() 
             // A database that was not closed is recovered, in memory.
             db.update(|tx| tx.put(items, "a", "dropped")).unwrap();
         }
-        let before = files(&path);
+        let before = std::fs::read(&path).unwrap();
         let options = Options::new().read_only(true);
         let db = options.open(&path).unwrap();
         let items = db.table("items").unwrap();
@@ -383,7 +433,7 @@ fn a_database_that_is_open_for_reading_only_refuses_writes_and_stays_as_it_is() 
         assert!(options.open(&path).is_ok(), "another may read as well");
         assert!(matches!(Db::open(&path), Err(Error::InUse(_))));
         db.close().unwrap();
-        assert!(files(&path) == before, "a file has changed");
+        assert!(std::fs::read(&path).unwrap() == before, "the file has changed");
     }
     assert!(Options::new().read_only(true).open(directory.path().join("absent")).is_err());
 }

@@ -1,6 +1,5 @@
 //! Devices by URI: opened, or made with a given shape, and formatted.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use frostline_zone::{
@@ -14,7 +13,7 @@ use crate::{Error, Result};
 /// A device, and the shape that a new one gets, or an existing one must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceSpec {
-    /// `mem:`, `file:DIR`, `block:PATH`, `fdp:/dev/...`, `zonefs:MOUNT` or `zbd:/dev/...`
+    /// `mem:`, `file:PATH`, `block:PATH`, `fdp:/dev/...`, `dir:DIR`, `zonefs:MOUNT` or `zbd:/dev/...`
     pub uri: String,
     /// Bytes of all zones; needed to make a device.
     pub bytes: Option<u64>,
@@ -117,16 +116,12 @@ impl DeviceSpec {
         make(uri, &shape).map_err(Error::device(uri))
     }
 
-    /// Removes a device of `file:` that nobody else uses, with its directory. A directory that
-    /// holds anything else is left alone.
+    /// Removes a device of `file:` that nobody else uses.
     fn remove(&self) -> Result<()> {
         // Opening proves that it is a device, and locks it; its content does not matter.
         let device = open(&self.uri, &OpenOptions::default()).map_err(Error::device(&self.uri))?;
-        let Some(directory) = self.uri.strip_prefix("file:") else { return Ok(()) };
-        if let Some(name) = foreign_file(Path::new(directory)).map_err(|e| self.failed(e))? {
-            return Err(Error::ForeignFile { uri: self.uri.clone(), name });
-        }
-        std::fs::remove_dir_all(directory).map_err(|e| self.failed(e))?;
+        let Some(file) = self.uri.strip_prefix("file:") else { return Ok(()) };
+        std::fs::remove_file(file).map_err(|e| self.failed(e))?;
         tracing::info!(uri = self.uri, "removed a device");
         drop(device);
         Ok(())
@@ -135,18 +130,6 @@ impl DeviceSpec {
     fn failed(&self, source: std::io::Error) -> Error {
         Error::Io { what: self.uri.clone(), source }
     }
-}
-
-/// The name of a file in the directory that does not belong to the device; `None` if there is no
-/// such file.
-fn foreign_file(directory: &Path) -> std::io::Result<Option<String>> {
-    for entry in std::fs::read_dir(directory)? {
-        let name = entry?.file_name();
-        if name != "geometry" && name != "seq" {
-            return Ok(Some(name.to_string_lossy().into_owned()));
-        }
-    }
-    Ok(None)
 }
 
 /// A device's shape in words: `32 zones of 256 KiB`.

@@ -87,14 +87,6 @@ pub enum Error {
         /// MiB that the experiment needs.
         wanted: u64,
     },
-    /// A device shall be made anew, and its directory also holds other files.
-    #[error("{uri}: it also holds {name:?}, which is no part of a device")]
-    ForeignFile {
-        /// The device.
-        uri: String,
-        /// The name of such a file.
-        name: String,
-    },
     /// The content of a device shall be kept, and there is no device.
     #[error("there is nothing in {uri}")]
     NothingToKeep {

@@ -4,10 +4,10 @@
 //!
 //! ```text
 //! .load target/release/libfrostline_sqlite
-//! .open 'file:my.db?vfs=frostline&store=DIR'
+//! .open 'file:my.db?vfs=frostline&store=FILE'
 //! ```
 //!
-//! opens a database in the store of directory DIR, which is made if it is absent. All that was written to a
+//! opens a database in the store in FILE, which is made if it is absent. All that was written to a
 //! file since its last sync becomes durable at once or not at all ([`frostline_store::Store::write_group`]), so
 //! rollback journals stay in memory and each page is written once. docs/sqlite.md says what is promised.
 //!

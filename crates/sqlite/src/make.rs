@@ -1,9 +1,9 @@
-//! Opening the store of a directory, and making it.
+//! Opening the store in a file, and making it.
 
 use std::path::Path;
 
 use frostline_store::{Format, Open, Store};
-use frostline_zone::{OpenOptions, create_whole, open};
+use frostline_zone::{OpenOptions, can_create, create_whole, open};
 
 use crate::Error;
 
@@ -19,8 +19,8 @@ const CHECKPOINT_WRITES: u64 = 1 << 18;
 /// One of so many zones is kept free, so that a group of that size always fits.
 const GROUP_SHARE: u32 = 32;
 
-/// Garbage above which a store is cleaned. A database is small beside the device that it may grow to, so it may take
-/// more space and is copied less than at 15 %.
+/// Garbage above which a store is cleaned. A database is small beside the device that it may grow
+/// to, so it may take more space and is copied less than at 15 %.
 const GP: f64 = 0.3;
 
 /// What a store that is made is like.
@@ -45,17 +45,21 @@ impl Default for Shape {
     }
 }
 
-/// Opens the store in a directory. If it is absent it is made, if a shape for it is given.
+/// The file of the store of a directory.
+const STORE_OF_DIRECTORY: &str = "store.frost";
+
+/// Opens the store in a file, or that of a directory. If it is absent it is made, if a shape for it
+/// is given.
 pub fn open_store(path: &Path, make: Option<&Shape>) -> Result<Store, Error> {
-    let uri = format!("file:{}", path.display());
-    let is_absent = || match std::fs::read_dir(path) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    let path = &match path.is_dir() {
+        true => path.join(STORE_OF_DIRECTORY),
+        false => path.to_owned(),
     };
+    let uri = format!("file:{}", path.display());
     match make {
         // If another process makes it first, that one is opened.
-        Some(shape) if is_absent() => drop(self::make(path, shape)?),
-        None if is_absent() => return Err(Error::Absent(path.display().to_string())),
+        Some(shape) if can_create(&uri) => drop(self::make(path, shape)?),
+        None if can_create(&uri) => return Err(Error::Absent(path.display().to_string())),
         _ => {}
     }
     let device = open(&uri, &OpenOptions::default())?;

@@ -1,4 +1,4 @@
-//! Names of files: a store is a directory, and its files have names in it.
+//! Names of files: a store is to SQLite what a directory is, and its files have names in it.
 
 use std::path::{Path, PathBuf};
 

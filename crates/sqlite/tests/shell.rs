@@ -251,7 +251,7 @@ fn on_a_terminal_the_reason_why_a_database_cannot_be_opened_is_told() {
 }
 
 #[test]
-fn a_wrong_parameter_or_a_directory_of_something_else_is_an_error_with_a_reason() {
+fn a_wrong_parameter_or_a_file_of_something_else_is_an_error_with_a_reason() {
     skip_without_sqlite3!();
     let directory = tempfile::tempdir().unwrap();
     for (wrong, why) in [
@@ -271,10 +271,15 @@ fn a_wrong_parameter_or_a_directory_of_something_else_is_an_error_with_a_reason(
     }
     let known = sqlite3::uri(&directory, "other.db") + "&mode=rwc&cache=private&psow=1";
     assert_eq!(run(&known, "select 1;"), "1\n");
-    std::fs::remove_dir_all(directory.path().join("store")).unwrap();
-    std::fs::create_dir(directory.path().join("store")).unwrap();
-    std::fs::write(directory.path().join("store/notes.txt"), "mine").unwrap();
+    let store = directory.path().join("store");
+    std::fs::write(&store, "mine").unwrap();
     let (_, err) = sqlite3::run_all(&sqlite3::uri(&directory, "my.db"), "");
     assert!(err.contains("unable to open"), "{err}");
-    assert_eq!(std::fs::read_to_string(directory.path().join("store/notes.txt")).unwrap(), "mine");
+    assert_eq!(std::fs::read_to_string(&store).unwrap(), "mine");
+    // A directory has a store of its own, beside what else is there.
+    std::fs::remove_file(&store).unwrap();
+    std::fs::create_dir(&store).unwrap();
+    std::fs::write(store.join("notes.txt"), "mine").unwrap();
+    assert_eq!(run(&sqlite3::uri(&directory, "my.db"), "select 1;"), "1\n");
+    assert!(store.join("store.frost").is_file());
 }

@@ -104,13 +104,13 @@ fn append_alone(device: &dyn Device, pages: u64, chunk: &[u8]) -> f64 {
     })
 }
 
-fn directory(name: &str) -> PathBuf {
+fn place(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&path);
+    let _ = fs::remove_file(&path);
     path
 }
 
-/// A device in files, and its zone size.
+/// A device in a file, and its zone size.
 fn file_device(path: &Path, bytes: u64) -> (Arc<dyn Device>, u64) {
     let uri = format!("file:{}", path.display());
     let device = create(&uri, &shape(bytes), &OpenOptions::default()).expect("a device");
@@ -120,7 +120,7 @@ fn file_device(path: &Path, bytes: u64) -> (Arc<dyn Device>, u64) {
 
 /// Writes distinct pages, then syncs; bytes a second.
 fn store_rate(bytes: u64, contents: &[u8]) -> f64 {
-    let path = directory("store-files");
+    let path = place("store-file");
     let (device, _) = file_device(&path, bytes * 3 / 2);
     Store::format(device.clone(), &Format { unit: 4096, ..Format::default() }).expect("a store");
     let store = Store::open(device, Open::default()).expect("a store");
@@ -133,29 +133,22 @@ fn store_rate(bytes: u64, contents: &[u8]) -> f64 {
     store.sync().expect("synced");
     let seconds = begun.elapsed().as_secs_f64();
     drop(store);
-    let _ = fs::remove_dir_all(path);
+    let _ = fs::remove_file(path);
     bytes as f64 / seconds
 }
 
-/// Writes the same bytes to files of the same size, then makes them durable.
+/// Writes the same bytes to a plain file, then makes them durable.
 fn plain_rate(bytes: u64, contents: &[u8]) -> f64 {
-    let path = directory("plain-files");
-    let (device, zone) = file_device(&path, bytes * 3 / 2);
-    drop(device);
+    let path = place("plain-file");
     let begun = Instant::now();
-    let mut files = Vec::new();
-    for number in 0..bytes.div_ceil(zone) {
-        let name = path.join("seq").join(number.to_string());
-        let file = File::options().write(true).open(name).expect("a zone's file");
-        for at in (0..zone.min(bytes - number * zone)).step_by(CHUNK) {
-            let from = at as usize % contents.len();
-            file.write_all_at(&contents[from..from + CHUNK], at).expect("written");
-        }
-        files.push(file);
+    let file = File::create_new(&path).expect("a file");
+    for at in (0..bytes).step_by(CHUNK) {
+        let from = at as usize % contents.len();
+        file.write_all_at(&contents[from..from + CHUNK], at).expect("written");
     }
-    files.iter().for_each(|file| file.sync_all().expect("synced"));
+    file.sync_all().expect("synced");
     let seconds = begun.elapsed().as_secs_f64();
-    let _ = fs::remove_dir_all(path);
+    let _ = fs::remove_file(path);
     bytes as f64 / seconds
 }
 
@@ -227,7 +220,7 @@ fn write_behind_a_checkpoint(store: &Store, contents: &[u8]) -> (Written, Writte
 
 fn recovery(gib: u64) {
     let contents = contents();
-    let path = directory("recovery");
+    let path = place("recovery");
     let (device, _) = file_device(&path, gib * GIB * 3 / 2);
     let logical_pages = Some(gib * GIB / PAGE as u64);
     Store::format(device.clone(), &Format { logical_pages, unit: 4096, ..Format::default() })
@@ -267,7 +260,7 @@ fn recovery(gib: u64) {
     );
     println!("  map, zones and scheme in memory: {bytes:.2} bytes a page");
     drop(store);
-    let _ = fs::remove_dir_all(path);
+    let _ = fs::remove_file(path);
 }
 
 fn main() {

@@ -156,7 +156,19 @@ impl Inner {
         self.write_checkpoint(false)
     }
 
-    /// Writes a checkpoint of everything: nothing that was written to the metadata log before is needed.
+    /// Writes the last checkpoint of a store that is closed. If the metadata log has much that is
+    /// not needed, it goes on in another zone, with a checkpoint of everything, and the others are
+    /// reset.
+    pub fn checkpoint_at_end(&self) -> Result<(), StoreError> {
+        let _one = self.lock_checkpointer()?;
+        // Twice what the map takes of pages that follow each other.
+        let needed = self.state()?.volume.valid_pages() / 32 + 2;
+        let left = self.meta()?.leave_zone(needed);
+        self.write_checkpoint(left.map_err(|error| self.fail(error))?)
+    }
+
+    /// Writes a checkpoint of everything: nothing that was written to the metadata log before is
+    /// needed.
     pub fn checkpoint_whole(&self) -> Result<(), StoreError> {
         let _one = self.lock_checkpointer()?;
         self.write_checkpoint(true)

@@ -15,6 +15,11 @@ use crate::layout::Layout;
 use crate::other_copy::read_sound;
 use crate::sync::AtomicBool;
 
+/// A zone is left when the store is closed, if it has more pages than so many, or a share of it,
+/// and so many times what a checkpoint of everything takes.
+const WORTH_LEAVING: u32 = 64;
+const STALE: u64 = 4;
+
 /// Pages and free space of the metadata log, for threads that do not hold its lock.
 #[derive(Default)]
 pub struct MetaUsage {
@@ -94,6 +99,27 @@ impl MetaLog {
     /// reset.
     pub fn must_free(&self) -> bool {
         self.free_pages() < self.layout.meta_reserve()
+    }
+
+    /// Goes on in another zone, if the one that is written has much more than the `needed` pages
+    /// that a checkpoint of everything takes, and there is room for one behind it. True if it did.
+    pub fn leave_zone(&mut self, needed: u64) -> Result<bool, StoreError> {
+        let pages = self.layout.fixed.device_pages;
+        let Some((place, at)) = self.current.filter(|&(_, at)| at < pages) else {
+            return Ok(false);
+        };
+        let least = WORTH_LEAVING.max(pages / 64).min(pages / 2);
+        let elsewhere = self.empty.len() as u64 * u64::from(pages - SUPERBLOCKS);
+        let fits = elsewhere >= self.layout.meta_reserve();
+        if !fits || u64::from(at) <= u64::from(least) + STALE * needed {
+            return Ok(false);
+        }
+        let Some(next) = self.empty.pop_front() else { return Ok(false) };
+        // So that it no longer counts as active. A refusal costs no more than that.
+        let _ = self.device.finish(self.layout.meta[place]);
+        self.current = None;
+        self.begin(next)?;
+        Ok(true)
     }
 
     /// Number of the next record.

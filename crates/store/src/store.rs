@@ -357,7 +357,7 @@ impl Store {
     /// # Errors
     /// As for [`Store::sync`].
     pub fn leave(&self) -> Result<(), StoreError> {
-        self.inner.checkpoint()?;
+        self.inner.checkpoint_at_end()?;
         self.inner.write_witness()
     }
 
@@ -452,7 +452,7 @@ impl Store {
     /// As for [`Store::sync`].
     pub fn close(self) -> Result<(), StoreError> {
         self.end();
-        self.inner.checkpoint()?;
+        self.inner.checkpoint_at_end()?;
         self.inner.write_witness()
     }
 

@@ -1,6 +1,5 @@
-//! Stores in real files, as directories and as plain block devices, through kills and power cuts: what
-//! was synced is there, the rest is old or
-//! new but whole. A process is killed at any moment, another one opens the store and syncs, and
+//! Stores in real files, one that grows, one as a plain block device, and one for each zone, through kills and
+//! power cuts: what was synced is there, the rest is old or new but whole. A process is killed at any moment, another one opens the store and syncs, and
 //! then the power is cut.
 //!
 //! Runs are drawn from a seed, though the moment of a kill is not. `FROSTLINE_POWER_CUTS=n` asks
@@ -203,7 +202,7 @@ fn live(seed: u64) -> (u32, u32) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut machine = Machine::new();
     let mut world = World::default();
-    let kind = ["file", "block"][(seed % 2) as usize];
+    let kind = ["file", "block", "dir"][(seed % 3) as usize];
     let cuts = rng.random_range(2..5);
     for _ in 0..cuts {
         for _ in 0..rng.random_range(1..4) {
@@ -224,5 +223,5 @@ fn live(seed: u64) -> (u32, u32) {
 
 #[test]
 fn what_was_synced_survives_kills_and_power_cuts() {
-    power::rounds(2, live);
+    power::rounds(3, live);
 }

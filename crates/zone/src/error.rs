@@ -282,7 +282,8 @@ impl DeviceError {
         }
     }
 
-    /// True if there is no room where the device lies: its file system is full, or this user's share.
+    /// True if there is no room where the device lies: its file system is full, or this user's
+    /// share.
     pub fn is_full(&self) -> bool {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
         match self {
@@ -312,20 +313,6 @@ impl DeviceError {
     /// The error of a device below, if an error of the system wraps one.
     fn of_below(source: io::Error) -> Result<Self, io::Error> {
         source.downcast::<DeviceError>()
-    }
-
-    /// The same error of what lies at `to` and not at `from`.
-    pub(crate) fn moved(mut self, from: &Path, to: &Path) -> Self {
-        if let DeviceError::Open { path, .. }
-        | DeviceError::NotPlain { path }
-        | DeviceError::InUse { path }
-        | DeviceError::Exists { path }
-        | DeviceError::NotADevice { path, .. } = &mut self
-            && let Ok(below) = path.strip_prefix(from)
-        {
-            *path = if below.as_os_str().is_empty() { to.to_owned() } else { to.join(below) };
-        }
-        self
     }
 
     /// The error of a file that could not be opened, inspected or made.
@@ -365,15 +352,6 @@ fn is_of_system(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_made_beside_its_place_is_named_as_there() {
-        let open = |path: &str| DeviceError::open(Path::new(path), Errno::NOSPC.into());
-        let moved = |path| open(path).moved(Path::new("/a/.tmp"), Path::new("/a/db")).to_string();
-        assert!(moved("/a/.tmp/seq/3").starts_with("/a/db/seq/3: "));
-        assert!(moved("/a/.tmp").starts_with("/a/db: "));
-        assert!(moved("/b").starts_with("/b: "));
-    }
 
     #[test]
     fn errors_of_the_system_are_told_from_those_of_a_zone() {

@@ -1,4 +1,4 @@
-//! `file:DIR`: zones emulated in ordinary files, without privileges.
+//! `dir:DIR`: zones emulated in ordinary files, without privileges.
 //!
 //! The directory has the zones in `seq/0`, `seq/1` and so on, like zonefs, and their shape in
 //! `geometry`. While a device is being made, that file is called `geometry.new`. So a process that
@@ -79,8 +79,8 @@ pub(crate) fn is_free(directory: &Path) -> io::Result<bool> {
     Ok(names.is_empty() || is_unfinished && is_proven(directory)?)
 }
 
-/// True if what looks like the remains of a device in the making is that, so that it may be removed: the
-/// geometry begins as one does, and there are no zones but empty files.
+/// True if what looks like the remains of a device in the making is that, so that it may be
+/// removed: the geometry begins as one does, and there are no zones but empty files.
 fn is_proven(directory: &Path) -> io::Result<bool> {
     let zones = match fs::read_dir(directory.join(ZONES)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,

@@ -6,9 +6,10 @@
 //! | URI | |
 //! |---|---|
 //! | `mem:` | zones in memory, for tests and simulation: also [`in_memory`] |
-//! | `file:DIR` | zones emulated in ordinary files, without privileges |
+//! | `file:PATH` | zones in one ordinary file, which grows and shrinks with them |
 //! | `block:PATH` | zones that are ranges of a plain block device, or of a file |
 //! | `fdp:DEVICE` | the same on a drive with write streams, which zones are written in |
+//! | `dir:DIR` | a directory with a file for each zone, as zonefs shows a drive |
 //! | `zonefs:MOUNT` | a zoned drive under a mounted zonefs |
 //! | `zbd:/dev/...` | a zoned block device, as NVMe ZNS drives and host-managed disks are |
 //!
@@ -18,8 +19,8 @@
 //!
 //! Wrappers compose: [`Faulty`] loses what a crash may lose, from a seed; [`Timed`] takes as long
 //! as a named drive; [`Counted`] counts operations; [`Span`] is a range of a device's zones;
-//! [`Overlay`] keeps changes in memory, and leaves the device below unchanged; [`with_parity`] has a
-//! zone of parity for each few zones of data, and reads what one of them lost.
+//! [`Overlay`] keeps changes in memory, and leaves the device below unchanged; [`with_parity`] has
+//! a zone of parity for each few zones of data, and reads what one of them lost.
 //!
 //! ```
 //! use frostline_zone::{Shape, in_memory};
@@ -49,8 +50,6 @@
 //! (QEMU: `-device nvme-ns,zoned=on,...`) serves as well as a drive, with Linux 6.12: on 6.1 the
 //! first append to its zonefs fails.
 
-#[cfg(target_os = "linux")]
-mod block_device;
 mod buffer;
 mod chance;
 mod counted;
@@ -70,12 +69,12 @@ mod parity;
 mod positional;
 #[cfg(target_os = "linux")]
 mod queue;
+mod ranges;
 mod side_by_side;
 mod span;
 mod timed;
 mod uri;
 mod waiting;
-mod whole;
 #[cfg(target_os = "linux")]
 mod zbd;
 #[cfg(target_os = "linux")]
@@ -94,7 +93,7 @@ pub use mem::in_memory;
 pub use open_options::OpenOptions;
 pub use overlay::Overlay;
 pub use parity::with_parity;
+pub use ranges::create_whole;
 pub use span::Span;
 pub use timed::{Clock, Drive, Timed};
 pub use uri::{can_create, can_overwrite, create, filling, open};
-pub use whole::create_whole;

@@ -3,8 +3,8 @@
 /// Options for opening a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// True if I/O to the files of `file:` bypasses the page cache. For zonefs and block devices it
-    /// always does.
+    /// True if I/O to the files of `file:` and `dir:` bypasses the page cache. For zonefs and block
+    /// devices it always does.
     pub direct: bool,
     /// True if only reads and reports are possible, and nothing on the medium changes: the device
     /// may lie in a directory that can't be written, or on a full disk. Any number of users may

@@ -1,13 +1,14 @@
-//! Devices by name: `mem:`, `file:DIR`, `block:PATH`, `fdp:DEVICE`, `zonefs:MOUNT`, `zbd:/dev/...`.
+//! Devices by name: `mem:`, `file:PATH`, `block:PATH`, `fdp:DEVICE`, `dir:DIR`, `zonefs:MOUNT`,
+//! `zbd:/dev/...`.
 
 use std::path::Path;
 use std::sync::Arc;
 
-#[cfg(target_os = "linux")]
-use crate::block_device;
+use crate::ranges::{self, Kind, Placing};
 use crate::{Device, DeviceError, OpenOptions, Shape, file_dir, in_memory, parity};
 
-/// Opens an existing device: `file:DIR`, `block:PATH`, `fdp:DEVICE`, `zonefs:MOUNT` or `zbd:/dev/...`.
+/// Opens an existing device: `file:PATH`, `block:PATH`, `fdp:DEVICE`, `dir:DIR`, `zonefs:MOUNT` or
+/// `zbd:/dev/...`.
 ///
 /// # Errors
 /// The URI names no device; the device is in use, damaged, or can't be opened.
@@ -15,28 +16,25 @@ pub fn open(uri: &str, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceE
     let device = match parse(uri)? {
         Name::Memory => wrong(uri, "nothing is in memory yet: it can only be created"),
         Name::Directory(path) => file_dir::open(path, options),
-        #[cfg(target_os = "linux")]
-        Name::Plain(path, in_streams) => block_device::open(path, options, in_streams),
+        Name::Ranges(path, kind) => ranges::open(path, options, kind),
         #[cfg(target_os = "linux")]
         Name::Zonefs(path) => crate::zonefs::open(path, options.read_only),
         #[cfg(target_os = "linux")]
         Name::Zoned(path) => crate::zbd::open(path, options.read_only),
         #[cfg(not(target_os = "linux"))]
-        Name::Plain(..) | Name::Zonefs(_) | Name::Zoned(_) => {
-            wrong(uri, "only Linux has such devices")
-        }
+        Name::Zonefs(_) | Name::Zoned(_) => wrong(uri, "only Linux has such devices"),
     }?;
     parity::as_described(device, options.read_only)
 }
 
-/// Makes a device with a given shape: `mem:`; `file:DIR` in a directory that does not exist, is
-/// empty, or holds a device whose making was not finished; `block:PATH` on a drive or in a file that
-/// holds zeroes or such remains, or in a new file. Zoned drives can't be made, only
-/// [opened](open).
+/// Makes a device with a given shape: `mem:`; `file:PATH` in a new or empty file, or one with the
+/// remains of a device whose making was not finished; `block:PATH` on a drive or in a file that
+/// holds zeroes or such remains, or in a new file; `dir:DIR` in a directory that does not exist, is
+/// empty, or holds such remains. Zoned drives can't be made, only [opened](open).
 ///
 /// # Errors
-/// The URI names no device that can be made; the shape is impossible; the place is not empty or can't
-/// be written; a new device can't be read-only.
+/// The URI names no device that can be made; the shape is impossible; the place is not empty or
+/// can't be written; a new device can't be read-only.
 pub fn create(
     uri: &str,
     shape: &Shape,
@@ -49,10 +47,11 @@ pub fn create(
         // It keeps parity already.
         Name::Memory => return in_memory(shape),
         Name::Directory(path) => file_dir::create(path, shape, options),
-        #[cfg(target_os = "linux")]
-        Name::Plain(path, in_streams) => block_device::create(path, shape, options, in_streams),
-        #[cfg(not(target_os = "linux"))]
-        Name::Plain(..) => wrong(uri, "only Linux has such devices"),
+        Name::Ranges(path, kind) => {
+            // What an ordinary file holds is not lost by this.
+            let overwrite = options.overwrite && kind.placing == Placing::Fixed;
+            ranges::create(path, shape, &OpenOptions { overwrite, ..*options }, kind)
+        }
         Name::Zonefs(_) | Name::Zoned(_) => wrong(uri, "a zoned drive is not created, but opened"),
     }?;
     parity::as_described(device, false)
@@ -64,8 +63,7 @@ pub fn can_create(uri: &str) -> bool {
     match parse(uri) {
         Ok(Name::Memory) => true,
         Ok(Name::Directory(path)) => file_dir::is_free(path).unwrap_or(false),
-        #[cfg(target_os = "linux")]
-        Ok(Name::Plain(path, _)) => block_device::is_free(path),
+        Ok(Name::Ranges(path, _)) => ranges::is_free(path),
         _ => false,
     }
 }
@@ -74,8 +72,7 @@ pub fn can_create(uri: &str) -> bool {
 /// file of `block:` holds anything but a device.
 pub fn can_overwrite(uri: &str) -> bool {
     match parse(uri) {
-        #[cfg(target_os = "linux")]
-        Ok(Name::Plain(path, _)) => block_device::is_foreign(path),
+        Ok(Name::Ranges(path, kind)) => kind.placing == Placing::Fixed && ranges::is_foreign(path),
         _ => false,
     }
 }
@@ -84,20 +81,22 @@ pub fn can_overwrite(uri: &str) -> bool {
 /// them; `None` for other devices, and for files that are yet to be made.
 pub fn filling(uri: &str, shape: &Shape) -> Option<Shape> {
     match parse(uri) {
-        #[cfg(target_os = "linux")]
-        Ok(Name::Plain(path, _)) => block_device::filling(path, shape),
+        Ok(Name::Ranges(path, kind)) if kind.placing == Placing::Fixed => {
+            ranges::filling(path, shape)
+        }
         _ => None,
     }
 }
 
 /// The kinds of names, for those who wrote another.
-const NAMES: &str = "not mem:, file:DIR, block:PATH, fdp:DEVICE, zonefs:MOUNT or zbd:DEVICE";
+const NAMES: &str =
+    "not mem:, file:PATH, block:PATH, fdp:DEVICE, dir:DIR, zonefs:MOUNT or zbd:DEVICE";
 
 enum Name<'a> {
     Memory,
     Directory(&'a Path),
-    /// A plain drive or file; true if zones are written in streams.
-    Plain(&'a Path, bool),
+    /// A plain drive or file.
+    Ranges(&'a Path, Kind),
     Zonefs(&'a Path),
     Zoned(&'a Path),
 }
@@ -110,11 +109,15 @@ fn parse(uri: &str) -> Result<Name<'_>, DeviceError> {
     match kind {
         "mem" if path.is_empty() => Ok(Name::Memory),
         "mem" => wrong(uri, "a device in memory has no path"),
-        "file" | "block" | "fdp" | "zonefs" | "zbd" if path.is_empty() => {
+        "file" | "block" | "fdp" | "dir" | "zonefs" | "zbd" if path.is_empty() => {
             wrong(uri, "the path is missing")
         }
-        "file" => Ok(Name::Directory(named)),
-        "block" | "fdp" => Ok(Name::Plain(named, kind == "fdp")),
+        "file" => Ok(Name::Ranges(named, Kind { placing: Placing::Growing, in_streams: false })),
+        "block" | "fdp" => {
+            let in_streams = kind == "fdp";
+            Ok(Name::Ranges(named, Kind { placing: Placing::Fixed, in_streams }))
+        }
+        "dir" => Ok(Name::Directory(named)),
         "zonefs" => Ok(Name::Zonefs(named)),
         "zbd" => Ok(Name::Zoned(named)),
         _ => wrong(uri, NAMES),

@@ -88,6 +88,11 @@ impl<M: Medium> Zoned<M> {
         Zoned { medium, geometry, zones, limits, read_only: false, flush_failed }
     }
 
+    /// The medium below.
+    pub fn medium(&self) -> &M {
+        &self.medium
+    }
+
     /// Refuses changes from now on if `read_only` is true.
     pub fn read_only(self, read_only: bool) -> Self {
         Zoned { read_only, ..self }

@@ -65,7 +65,7 @@ fn memory_with_parity() {
 fn parity_is_remembered() {
     let directory = tempfile::tempdir().unwrap();
     let with_parity = Shape { parity: Some(3), ..shape() };
-    for kind in ["file", "block"] {
+    for kind in ["file", "block", "dir"] {
         let uri = format!("{kind}:{}", directory.path().join(kind).display());
         let device = create(&uri, &with_parity, &CACHED).unwrap();
         check(&*device);
@@ -77,8 +77,8 @@ fn parity_is_remembered() {
         drop(device);
         suite::check_left(&*open(&uri, &CACHED).unwrap());
     }
-    std::fs::remove_file(directory.path().join("file/seq/7")).unwrap();
-    let uri = format!("file:{}", directory.path().join("file").display());
+    std::fs::remove_file(directory.path().join("dir/seq/7")).unwrap();
+    let uri = format!("dir:{}", directory.path().join("dir").display());
     let missing = open(&uri, &CACHED).err().unwrap();
     assert!(missing.to_string().contains("seq/7"), "{missing}");
 }
@@ -277,7 +277,7 @@ fn real_time_keeps_the_bandwidth_on_many_threads() {
 #[test]
 fn directories_have_one_user_and_keep_what_they_hold() {
     let directory = tempfile::tempdir().unwrap();
-    let uri = format!("file:{}", directory.path().display());
+    let uri = format!("dir:{}", directory.path().display());
     let device = create(&uri, &shape(), &CACHED).unwrap();
     assert!(matches!(open(&uri, &CACHED), Err(DeviceError::InUse { .. })));
     drop(device);
@@ -290,7 +290,7 @@ fn directories_have_one_user_and_keep_what_they_hold() {
 /// Makes an empty device of each kind that others may have open, and calls `check` with its name.
 fn of_each_kind_with_locks(check: impl Fn(&str)) {
     let directory = tempfile::tempdir().unwrap();
-    for kind in ["file", "block"] {
+    for kind in ["file", "block", "dir"] {
         let uri = format!("{kind}:{}", directory.path().join(kind).display());
         drop(create(&uri, &shape(), &CACHED).unwrap());
         check(&uri);
@@ -313,7 +313,8 @@ fn a_device_that_another_user_is_about_to_close_is_waited_for() {
     });
 }
 
-/// The environment that asks for stacks larger than all addresses, so that no thread can be started.
+/// The environment that asks for stacks larger than all addresses, so that no thread can be
+/// started.
 const NO_THREADS: (&str, &str) = ("RUST_MIN_STACK", "140737488355328");
 
 #[test]
@@ -330,7 +331,7 @@ fn many_files_are_flushed_by_one_thread_if_the_system_gives_no_other() {
     }
     assert!(thread::Builder::new().spawn(|| ()).is_err());
     let directory = tempfile::tempdir().unwrap();
-    let uri = format!("file:{}", directory.path().display());
+    let uri = format!("dir:{}", directory.path().display());
     let shape = Shape { bytes: 64 << 16, zone_bytes: Some(1 << 16), ..Shape::default() };
     let device = create(&uri, &shape, &CACHED).unwrap();
     (0..64).for_each(|zone| device.append(zone, 0, &[1; 4096]).unwrap());
@@ -340,7 +341,7 @@ fn many_files_are_flushed_by_one_thread_if_the_system_gives_no_other() {
 #[test]
 fn a_device_whose_zones_may_not_be_written_is_refused_unless_it_is_only_read() {
     let directory = tempfile::tempdir().unwrap();
-    let uri = format!("file:{}", directory.path().display());
+    let uri = format!("dir:{}", directory.path().display());
     drop(create(&uri, &shape(), &CACHED).unwrap());
     let permit = |mode| {
         for zone in 0..16 {
@@ -364,7 +365,7 @@ fn a_device_whose_zones_may_not_be_written_is_refused_unless_it_is_only_read() {
 #[test]
 fn files_show_torn_ends_and_permissions_as_zones() {
     let directory = tempfile::tempdir().unwrap();
-    let uri = format!("file:{}", directory.path().display());
+    let uri = format!("dir:{}", directory.path().display());
     drop(create(&uri, &shape(), &CACHED).unwrap());
     let zone = |zone: u32| directory.path().join("seq").join(zone.to_string());
     let forbid = |number, mode| {
@@ -405,7 +406,7 @@ fn files_in(directory: &Path) -> Vec<(PathBuf, u64, SystemTime)> {
 /// The URI of a device in a fresh directory. Its first zone ends inside a block, as after a write
 /// that was cut; its second zone is finished.
 fn device_with_a_torn_end(directory: &Path) -> String {
-    let uri = format!("file:{}", directory.display());
+    let uri = format!("dir:{}", directory.display());
     let device = create(&uri, &shape(), &CACHED).unwrap();
     device.append(0, 0, &[7; 8192]).unwrap();
     device.finish(1).unwrap();
@@ -486,7 +487,7 @@ fn a_torn_end_stays_until_it_is_written_over() {
 #[test]
 fn a_zone_that_is_begun_has_its_blocks_until_it_is_reset() {
     let directory = tempfile::tempdir().unwrap();
-    let uri = format!("file:{}", directory.path().join("device").display());
+    let uri = format!("dir:{}", directory.path().join("device").display());
     let device = create(&uri, &shape(), &CACHED).unwrap();
     let blocks = || directory.path().join("device/seq/3").metadata().unwrap().blocks();
     assert_eq!(blocks(), 0);
@@ -503,7 +504,7 @@ fn what_stands_in_the_place_of_a_file_is_refused_and_left_alone() {
         for options in [CACHED, LOOK] {
             let home = tempfile::tempdir().unwrap();
             let (directory, target) = (home.path().join("device"), home.path().join("target"));
-            let uri = format!("file:{}", directory.display());
+            let uri = format!("dir:{}", directory.display());
             drop(create(&uri, &shape(), &CACHED).unwrap());
             let path = directory.join(name);
             std::fs::rename(&path, &target).unwrap();
@@ -524,7 +525,7 @@ fn what_stands_in_the_place_of_a_file_is_refused_and_left_alone() {
 #[test]
 fn a_directory_with_anything_of_others_in_it_is_not_taken_for_an_unfinished_device() {
     let directory = tempfile::tempdir().unwrap();
-    let uri = format!("file:{}", directory.path().join("device").display());
+    let uri = format!("dir:{}", directory.path().join("device").display());
     let file = |name: &str| directory.path().join("device").join(name);
     assert!(can_create(&uri));
     std::fs::create_dir(file("")).unwrap();
@@ -561,7 +562,7 @@ fn a_directory_with_anything_of_others_in_it_is_not_taken_for_an_unfinished_devi
 
 #[test]
 fn names_of_no_device_are_refused() {
-    for uri in ["", "mem", "mem:x", "file:", "nvme:/dev/nvme0n1", "zbd:", "block:"] {
+    for uri in ["", "mem", "mem:x", "file:", "dir:", "nvme:/dev/nvme0n1", "zbd:", "block:"] {
         assert!(matches!(open(uri, &CACHED), Err(DeviceError::Uri { .. })), "{uri}");
     }
     assert!(matches!(open("mem:", &CACHED), Err(DeviceError::Uri { .. })));
@@ -580,7 +581,7 @@ fn names_of_no_device_are_refused() {
 fn files_through_the_page_cache_and_past_it() {
     for options in [CACHED, DIRECT] {
         let directory = tempfile::tempdir().unwrap();
-        let uri = format!("file:{}", directory.path().display());
+        let uri = format!("dir:{}", directory.path().display());
         let device = create(&uri, &shape(), &options).unwrap();
         check(&*device);
         suite::leave(&*device);
@@ -590,7 +591,7 @@ fn files_through_the_page_cache_and_past_it() {
 }
 
 #[cfg(target_os = "linux")]
-mod plain_block_device {
+mod on_one_medium {
     use frostline_zone::{can_overwrite, filling};
 
     use super::*;
@@ -601,34 +602,53 @@ mod plain_block_device {
         format!("block:{}", path.display())
     }
 
+    fn keeps_the_contract(uri: &str, options: &OpenOptions) {
+        assert!(can_create(uri));
+        let device = create(uri, &shape(), options).unwrap();
+        check(&*device);
+        suite::leave(&*device);
+        assert!(matches!(open(uri, &CACHED), Err(DeviceError::InUse { .. })));
+        drop(device);
+        assert!(!can_create(uri) && !can_overwrite(uri));
+        let made_again = create(uri, &shape(), &OVER);
+        assert!(matches!(made_again, Err(DeviceError::Exists { .. })));
+        let readers = [open(uri, &LOOK).unwrap(), open(uri, &LOOK).unwrap()];
+        assert!(matches!(open(uri, &CACHED), Err(DeviceError::InUse { .. })));
+        assert!(matches!(readers[0].flush(), Err(DeviceError::ReadOnlyDevice { .. })));
+        drop(readers);
+        suite::check_left(&*open(uri, options).unwrap());
+    }
+
     #[test]
     fn in_a_file_keeps_the_contract() {
         let directory = tempfile::tempdir().unwrap();
-        let uri = uri(&directory.path().join("below/device"));
-        assert!(can_create(&uri));
-        let device = create(&uri, &shape(), &CACHED).unwrap();
-        check(&*device);
-        suite::leave(&*device);
-        assert!(matches!(open(&uri, &CACHED), Err(DeviceError::InUse { .. })));
-        drop(device);
-        assert!(!can_create(&uri) && !can_overwrite(&uri));
-        let made_again = create(&uri, &shape(), &OVER);
-        assert!(matches!(made_again, Err(DeviceError::Exists { .. })));
-        let readers = [open(&uri, &LOOK).unwrap(), open(&uri, &LOOK).unwrap()];
-        assert!(matches!(open(&uri, &CACHED), Err(DeviceError::InUse { .. })));
-        assert!(matches!(readers[0].flush(), Err(DeviceError::ReadOnlyDevice { .. })));
-        drop(readers);
-        suite::check_left(&*open(&uri, &CACHED).unwrap());
+        keeps_the_contract(&uri(&directory.path().join("below/device")), &CACHED);
+    }
+
+    #[test]
+    fn a_file_that_grows_keeps_the_contract_through_the_page_cache_and_past_it() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, options) in [("cached", CACHED), ("direct", DIRECT)] {
+            let path = directory.path().join("below").join(name);
+            keeps_the_contract(&format!("file:{}", path.display()), &options);
+        }
     }
 
     #[test]
     fn opening_for_reading_changes_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        let uri = uri(&directory.path().join("device"));
-        suite::leave(&*create(&uri, &shape(), &CACHED).unwrap());
-        let bytes = || std::fs::read(directory.path().join("device")).unwrap();
+        for uri in ["block", "file"] {
+            let uri = format!("{uri}:{}", directory.path().join(uri).display());
+            reading_changes_nothing(&uri);
+        }
+    }
+
+    fn reading_changes_nothing(uri: &str) {
+        let path = uri.split_once(':').unwrap().1;
+        suite::leave(&*create(uri, &shape(), &CACHED).unwrap());
+        let bytes = || std::fs::read(path).unwrap();
         let before = bytes();
-        let device = open(&uri, &LOOK).unwrap();
+        let device = open(uri, &LOOK).unwrap();
         device.read(0, 0, &mut [0; 4096]).unwrap();
         assert!(device.reset(0).is_err() && device.append(3, 0, &[0; 4096]).is_err());
         drop(device);
@@ -649,6 +669,94 @@ mod plain_block_device {
         assert!(taken() >= empty + (4 << 20));
         device.reset(1).unwrap();
         assert!(taken() < empty + (1 << 20), "{} and {empty}", taken());
+    }
+
+    #[test]
+    fn a_file_grows_with_its_zones_and_shrinks_with_the_flush_behind_a_reset() {
+        use std::os::unix::fs::MetadataExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("device");
+        let uri = format!("file:{}", path.display());
+        let shape = Shape { bytes: 1 << 30, zone_bytes: Some(4 << 20), ..Shape::default() };
+        let device = create(&uri, &shape, &CACHED).unwrap();
+        let taken = || {
+            let metadata = std::fs::metadata(&path).unwrap();
+            (metadata.blocks() * 512).max(metadata.len())
+        };
+        let empty = taken();
+        assert!(empty < 512 << 10, "{empty}");
+        // The last zone is as near as the first.
+        device.append(255, 0, &[7; 4096]).unwrap();
+        assert!(taken() < empty + (64 << 10));
+        device.append(255, 4096, &vec![7; (4 << 20) - 4096]).unwrap();
+        device.flush().unwrap();
+        assert!(taken() >= empty + (4 << 20) && taken() < empty + (5 << 20), "{}", taken());
+        device.reset(255).unwrap();
+        device.flush().unwrap();
+        assert!(taken() <= empty + (256 << 10), "{} and {empty}", taken());
+        drop(device);
+        assert!(taken() <= empty, "{} and {empty}", taken());
+    }
+
+    #[test]
+    fn a_file_that_was_cut_short_has_its_zones_up_to_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("device");
+        let uri = format!("file:{}", path.display());
+        let device = create(&uri, &shape(), &CACHED).unwrap();
+        device.append(0, 0, &[1; 16 << 10]).unwrap();
+        device.append(1, 0, &[2; 16 << 10]).unwrap();
+        device.flush().unwrap();
+        drop(device);
+        // What the last flush wrote counts as a whole until the next opening has seen it.
+        drop(open(&uri, &CACHED).unwrap());
+        let length = std::fs::metadata(&path).unwrap().len();
+        File::options().write(true).open(&path).unwrap().set_len(length - 5000).unwrap();
+        let device = open(&uri, &CACHED).unwrap();
+        let pointers = [0, 1].map(|zone| device.zone(zone).unwrap().write_pointer);
+        assert_eq!(pointers, [16 << 10, 8 << 10]);
+        let mut bytes = vec![0; 8 << 10];
+        device.read(1, 0, &mut bytes).unwrap();
+        assert_eq!(bytes, [2; 8 << 10]);
+    }
+
+    #[test]
+    fn what_an_ordinary_file_holds_is_not_written_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("letter");
+        let uri = format!("file:{}", path.display());
+        std::fs::write(&path, "a letter").unwrap();
+        assert!(!can_create(&uri) && !can_overwrite(&uri));
+        for options in [CACHED, OVER] {
+            let refused = create(&uri, &shape(), &options).err().unwrap();
+            assert_eq!(refused.to_string(), format!("{}: holds data", path.display()));
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"a letter");
+        std::fs::write(&path, "").unwrap();
+        assert!(can_create(&uri) && create(&uri, &shape(), &CACHED).is_ok());
+        let directory = format!("file:{}", directory.path().display());
+        let refused = open(&directory, &CACHED).err().unwrap().to_string();
+        assert!(refused.contains("is not a zoned device: it is a directory"), "{refused}");
+    }
+
+    #[test]
+    fn a_device_that_is_not_filled_leaves_no_file() {
+        use frostline_zone::create_whole;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("device");
+        let uri = format!("file:{}", path.display());
+        let failed = create_whole(&path, &shape(), |device| device.append(99, 0, &[0; 4096]));
+        assert!(matches!(failed, Err(DeviceError::NoSuchZone { zone: 99, .. })), "{failed:?}");
+        assert!(!path.exists());
+        let first = create_whole(&path, &shape(), |device| {
+            // Until it is whole, nobody finds it.
+            assert!(matches!(open(&uri, &CACHED), Err(DeviceError::InUse { .. })));
+            device.append(3, 0, &[3; 4096])?;
+            device.flush()
+        });
+        let second = create_whole(&path, &shape(), |_| Ok::<(), DeviceError>(()));
+        assert!(first.unwrap() && !second.unwrap());
+        assert_eq!(open(&uri, &CACHED).unwrap().zone(3).unwrap().write_pointer, 4096);
     }
 
     #[test]
@@ -689,12 +797,12 @@ mod plain_block_device {
         assert_eq!(filling(&uri, &shape()), None);
         File::create(&path).unwrap().set_len(8 << 20).unwrap();
         let filling = filling(&uri, &shape()).unwrap();
-        // The first 640 KiB are not zones.
-        assert_eq!(filling, Shape { bytes: 59 * (96 << 10), ..shape() });
-        let larger = Shape { bytes: 60 * (96 << 10), ..shape() };
+        // The first 256 KiB are not zones.
+        assert_eq!(filling, Shape { bytes: 62 * (96 << 10), ..shape() });
+        let larger = Shape { bytes: 63 * (96 << 10), ..shape() };
         let refused = create(&uri, &larger, &CACHED).err().unwrap();
         assert!(matches!(refused, DeviceError::TooSmall { room, .. } if room == filling.bytes));
-        assert_eq!(create(&uri, &filling, &CACHED).unwrap().geometry().zones, 59);
+        assert_eq!(create(&uri, &filling, &CACHED).unwrap().geometry().zones, 62);
         File::options().write(true).open(&path).unwrap().set_len(7 << 20).unwrap();
         assert!(matches!(open(&uri, &CACHED), Err(DeviceError::NotADevice { .. })));
     }
@@ -728,7 +836,7 @@ mod plain_block_device {
 #[test]
 fn what_files_lost_in_a_crash_stays_lost() {
     let directory = tempfile::tempdir().unwrap();
-    let uri = format!("file:{}", directory.path().display());
+    let uri = format!("dir:{}", directory.path().display());
     let device = Faulty::new(create(&uri, &shape(), &CACHED).unwrap(), 3);
     suite::leave(&device);
     device.append(3, 0, &[1; 65536]).unwrap();

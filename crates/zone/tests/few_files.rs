@@ -25,7 +25,7 @@ fn a_device_has_more_zones_than_a_process_may_have_files() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(LIMIT), maximum }).unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let uri = format!("file:{}", directory.path().display());
+    let uri = format!("dir:{}", directory.path().display());
     let bytes = u64::from(ZONES) * (64 << 10);
     let shape = Shape { bytes, zone_bytes: Some(64 << 10), ..Shape::default() };
     let device = create(&uri, &shape, &OpenOptions::default()).unwrap();

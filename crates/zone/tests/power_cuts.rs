@@ -1,5 +1,5 @@
-//! `file:` and `block:` through kills and power cuts, against a naive model: flushed changes survive, and of
-//! each zone's later changes a beginning.
+//! `file:`, `block:` and `dir:` through kills and power cuts, against a naive model: flushed
+//! changes survive, and of each zone's later changes a beginning.
 //!
 //! Runs are drawn from a seed, though the moment of a kill is not. `FROSTLINE_POWER_CUTS=n` runs n
 //! devices.
@@ -20,14 +20,14 @@ const BLOCK: usize = 4096;
 const CAPACITY: usize = 8 * BLOCK;
 
 /// The kinds of devices, with the least number of syncs in which one is made.
-const KINDS: [(&str, u32); 2] = [("file", 15), ("block", 10)];
+const KINDS: [(&str, u32); 3] = [("file", 10), ("block", 10), ("dir", 15)];
 
 fn uri(machine: &Machine, kind: &str) -> String {
     format!("{kind}:{}/of/a/device", machine.disk().display())
 }
 
-/// Held while devices are used here and by processes: one that is being started holds for a moment all
-/// that is open here, and with it the lock of a device that another test has closed.
+/// Held while devices are used here and by processes: one that is being started holds for a moment
+/// all that is open here, and with it the lock of a device that another test has closed.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn open_or_create(uri: &str, options: &OpenOptions) -> Arc<dyn Device> {
@@ -204,7 +204,7 @@ impl Model {
 fn live(seed: u64) -> (u32, u32) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut machine = Machine::new();
-    let (kind, _) = KINDS[(seed % 2) as usize];
+    let (kind, _) = KINDS[(seed % 3) as usize];
     let uri = |machine: &Machine| uri(machine, kind);
     let zones = vec![vec![Content::default()]; ZONES as usize];
     let mut model = Model { zones, is_made: false, flushed: 0 };
@@ -225,5 +225,5 @@ fn live(seed: u64) -> (u32, u32) {
 #[test]
 fn what_was_flushed_survives_kills_and_power_cuts() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    power::rounds(8, live);
+    power::rounds(9, live);
 }

@@ -7,7 +7,7 @@ use clap::Args;
 /// `frostline store backup` and `db backup`
 #[derive(Debug, Args)]
 pub struct BackupArgs {
-    /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
+    /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Where the backup goes: a directory, made if it is absent, or s3://BUCKET/PREFIX with the keys of the
     /// environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL)
@@ -22,6 +22,6 @@ pub struct BackupArgs {
 pub struct RestoreArgs {
     /// Where the backup is: a directory, or s3://BUCKET/PREFIX
     pub target: OsString,
-    /// The device: file:DIR, made if it is absent, or an empty one of the same zones
+    /// The device: file:PATH, made if it is absent, or an empty one of the same zones
     pub uri: String,
 }

@@ -26,7 +26,7 @@ pub enum BenchCommand {
 /// `frostline bench store`
 #[derive(Debug, Args)]
 pub struct BenchStoreArgs {
-    /// The device: mem:, file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
+    /// The device: mem:, file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     #[arg(long, value_name = "URI")]
     pub device: String,
     #[command(flatten)]

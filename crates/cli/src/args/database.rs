@@ -19,7 +19,7 @@ const OWN_DEVICE: &str = "file:frostline-bench";
 /// Arguments of all benches of databases.
 #[derive(Debug, Args)]
 pub struct DatabaseArgs {
-    /// The device: mem:, file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...; the default is made
+    /// The device: mem:, file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...; the default is made
     /// anew by each bench without --keep, others are formatted if they are empty, or with --force
     #[arg(long, value_name = "URI", default_value = OWN_DEVICE)]
     pub device: String,

@@ -27,7 +27,7 @@ pub enum DbCommand {
 /// `frostline db check` and `stats`
 #[derive(Debug, Args)]
 pub struct LookDbArgs {
-    /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
+    /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Print JSON
     #[arg(long)]
@@ -37,7 +37,7 @@ pub struct LookDbArgs {
 /// `frostline db dump`
 #[derive(Debug, Args)]
 pub struct DumpArgs {
-    /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
+    /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Only this table
     #[arg(long, value_name = "NAME")]

@@ -34,7 +34,7 @@ pub struct ServeNbdArgs {
 #[derive(Debug, Args)]
 #[command(mut_args(only_with_create))]
 pub struct DiskArgs {
-    /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
+    /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Do not let clients write
     #[arg(long)]

@@ -145,7 +145,7 @@ impl OptionsArgs {
 /// `frostline store format`
 #[derive(Debug, Args)]
 pub struct FormatArgs {
-    /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
+    /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     #[command(flatten)]
     pub shape: ShapeArgs,
@@ -162,7 +162,7 @@ pub struct FormatArgs {
 /// `frostline store rebuild`
 #[derive(Debug, Args)]
 pub struct RebuildArgs {
-    /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
+    /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Zones of the device that belong to the store, from the first on [default: those in a
     /// superblock, or all]
@@ -196,7 +196,7 @@ pub struct FallbackArgs {
 /// `frostline store info`, `zones` and `check`
 #[derive(Debug, Args)]
 pub struct LookArgs {
-    /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
+    /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Print JSON
     #[arg(long)]
@@ -206,7 +206,7 @@ pub struct LookArgs {
 /// `frostline store scrub`
 #[derive(Debug, Args)]
 pub struct ScrubArgs {
-    /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
+    /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Read at most this many bytes per second
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]

@@ -26,9 +26,6 @@ pub fn lab_failure(command: &str, error: Error) -> Failure {
         Error::OtherShape { .. } => usage(&why).hint("leave out --size, or choose another place"),
         Error::OwnZones { .. } => usage(&why).hint("leave out --zone"),
         Error::SmallDevice { .. } => usage(&why).hint("remove it, or name another --device"),
-        Error::ForeignFile { .. } => {
-            Failure::usage_line(why).hint("remove it, or name another --device")
-        }
         Error::NothingToKeep { .. } => usage(&format!("--keep: {why}")),
         Error::NoBandwidth => usage("--bandwidth 0: nothing would be written"),
         Error::SeveralVolumes { .. } => {

@@ -11,7 +11,7 @@ use crate::device::open_store;
 use crate::failure::Failure;
 
 /// How the URIs of devices begin.
-const DEVICES: [&str; 6] = ["mem:", "file:", "block:", "fdp:", "zonefs:", "zbd:"];
+const DEVICES: [&str; 7] = ["mem:", "file:", "block:", "fdp:", "dir:", "zonefs:", "zbd:"];
 
 /// The place where views of a store come from.
 #[derive(Debug)]
@@ -34,8 +34,8 @@ impl ViewSource {
         found.map(ViewSource::Process).ok_or_else(|| {
             let why = format!("{target} is neither a device nor an address with a port");
             Failure::usage(COMMAND, &why).hint(
-                "the address that a process serves metrics at, as 127.0.0.1:9464, or file:DIR, \
-                 block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...",
+                "the address that a process serves metrics at, as 127.0.0.1:9464, or file:PATH, \
+                 block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...",
             )
         })
     }

@@ -6,11 +6,11 @@ use std::process::Stdio;
 use crate::run::Scratch;
 use serde_json::Value;
 
-/// Two small databases on the store `file:d`.
+/// Two small databases on the store `dir:d`.
 fn two() -> Scratch {
     let scratch = Scratch::new();
     scratch.quiet(
-        "bench ycsb --workload a --records 100 --value-bytes 10 --tenants 2 --device file:d \
+        "bench ycsb --workload a --records 100 --value-bytes 10 --tenants 2 --device dir:d \
          --zone 256KiB --transactions 50 -q",
     );
     scratch
@@ -19,7 +19,7 @@ fn two() -> Scratch {
 #[test]
 fn stats_tell_tables_log_and_store() {
     let scratch = two();
-    let stats = scratch.json("db stats file:d --json");
+    let stats = scratch.json("db stats dir:d --json");
     let databases = stats["databases"].as_array().unwrap();
     assert_eq!(databases.len(), 2);
     for database in databases {
@@ -38,17 +38,17 @@ fn stats_tell_tables_log_and_store() {
 #[test]
 fn a_backup_is_restored_as_it_was_and_the_next_copies_little() {
     let scratch = two();
-    let first = scratch.json("db backup file:d copies --json");
+    let first = scratch.json("db backup dir:d copies --json");
     assert_eq!(first["copied_bytes"], first["bytes"]);
-    assert!(scratch.quiet("db backup file:d copies").contains(", 0.00 MiB of it copied"));
-    scratch.quiet("db restore copies file:again");
-    assert_eq!(scratch.quiet("db dump file:again"), scratch.quiet("db dump file:d"));
-    assert!(scratch.quiet("db check file:again").contains("sound"));
-    scratch.fails(2, "db restore copies file:d");
-    let none = scratch.fails(2, "db restore nothing file:new");
+    assert!(scratch.quiet("db backup dir:d copies").contains(", 0.00 MiB of it copied"));
+    scratch.quiet("db restore copies dir:again");
+    assert_eq!(scratch.quiet("db dump dir:again"), scratch.quiet("db dump dir:d"));
+    assert!(scratch.quiet("db check dir:again").contains("sound"));
+    scratch.fails(2, "db restore copies dir:d");
+    let none = scratch.fails(2, "db restore nothing dir:new");
     assert!(none.contains("no backup") && none.contains("hint: frostline db backup"), "{none}");
     if !cfg!(feature = "s3") {
-        let bucket = scratch.fails(2, "db backup file:d s3://bucket/of/this");
+        let bucket = scratch.fails(2, "db backup dir:d s3://bucket/of/this");
         assert!(bucket.contains("s3://bucket/of/this: this was built without S3"), "{bucket}");
         assert!(bucket.contains("hint: cargo build --release --features s3"), "{bucket}");
     }
@@ -60,10 +60,10 @@ fn a_directory_that_holds_anything_else_takes_no_backup() {
     std::fs::create_dir_all(scratch.path("mine/parts")).unwrap();
     scratch.file("mine/parts/notes.txt", "mine");
     for line in [
-        "db backup file:d mine",
-        "db backup file:d mine/parts",
-        "store backup file:d mine",
-        "bench ycsb --records 500 --transactions 50 -q --device file:e --backup mine",
+        "db backup dir:d mine",
+        "db backup dir:d mine/parts",
+        "store backup dir:d mine",
+        "bench ycsb --records 500 --transactions 50 -q --device dir:e --backup mine",
     ] {
         let refused = scratch.fails(2, line);
         assert!(refused.contains("notes.txt: not of a backup"), "{line}: {refused}");
@@ -77,24 +77,24 @@ fn a_directory_that_holds_anything_else_takes_no_backup() {
 fn a_bench_that_is_followed_can_be_restored_and_gone_on_with() {
     let scratch = Scratch::new();
     let bench = "bench ycsb --records 500 --transactions 500 --quiet";
-    let report = scratch.json(&format!("{bench} --device file:d --backup copies --json -"));
+    let report = scratch.json(&format!("{bench} --device dir:d --backup copies --json -"));
     let backup = &report["runs"][0]["backup"];
     assert!(backup["backups"].as_u64() > Some(0) && backup["failures"] == 0, "{backup}");
-    scratch.quiet("db restore copies file:again");
-    assert!(scratch.quiet("db check file:again").contains("sound"));
-    assert_eq!(scratch.quiet("db dump file:again"), scratch.quiet("db dump file:d"));
-    scratch.quiet(&format!("{bench} --device file:again --keep --no-check"));
+    scratch.quiet("db restore copies dir:again");
+    assert!(scratch.quiet("db check dir:again").contains("sound"));
+    assert_eq!(scratch.quiet("db dump dir:again"), scratch.quiet("db dump dir:d"));
+    scratch.quiet(&format!("{bench} --device dir:again --keep --no-check"));
 }
 
 #[test]
 fn dump_writes_every_record_on_a_line() {
     let scratch = two();
-    let text = scratch.quiet("db dump file:d");
+    let text = scratch.quiet("db dump dir:d");
     // The workload's records, and the note of the loaded contents.
     assert_eq!(text.lines().count(), 2 * (100 + 1));
     assert!(text.lines().all(|line| line.is_ascii() && line.split('\t').count() == 4));
     assert!(text.starts_with("1\tworkload.contents\t"), "{text}");
-    let rows = scratch.quiet("db dump file:d --json --table ycsb.usertable --tenant 2");
+    let rows = scratch.quiet("db dump dir:d --json --table ycsb.usertable --tenant 2");
     for line in rows.lines() {
         let row: Value = serde_json::from_str(line).unwrap();
         let digits = |field: &str| row[field].as_str().unwrap().len();
@@ -113,11 +113,10 @@ fn all(scratch: &Scratch) -> Vec<Vec<u8>> {
 #[test]
 fn looking_into_databases_changes_nothing() {
     let scratch = two();
-    let (before, records) = (all(&scratch), scratch.quiet("db dump file:d"));
-    for command in ["db check file:d", "db stats file:d", "store check file:d", "store info file:d"]
-    {
+    let (before, records) = (all(&scratch), scratch.quiet("db dump dir:d"));
+    for command in ["db check dir:d", "db stats dir:d", "store check dir:d", "store info dir:d"] {
         scratch.quiet(command);
-        assert!(scratch.quiet("db dump file:d") == records, "{command}");
+        assert!(scratch.quiet("db dump dir:d") == records, "{command}");
         assert!(all(&scratch) == before, "{command}");
     }
 }
@@ -125,7 +124,7 @@ fn looking_into_databases_changes_nothing() {
 #[test]
 fn looking_into_a_database_that_was_killed_changes_nothing() {
     let scratch = Scratch::new();
-    let line = "bench ycsb --workload 100w --records 2000 --device file:d --zone 256KiB --size 64MiB \
+    let line = "bench ycsb --workload 100w --records 2000 --device dir:d --zone 256KiB --size 64MiB \
                 --seconds 60";
     let mut command = scratch.command(line.split_whitespace());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -140,48 +139,48 @@ fn looking_into_a_database_that_was_killed_changes_nothing() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let (before, records) = (all(&scratch), scratch.quiet("db dump file:d"));
+    let (before, records) = (all(&scratch), scratch.quiet("db dump dir:d"));
     assert!(records.lines().count() > 0);
-    for command in ["db check file:d", "db stats file:d", "store check file:d", "db dump file:d"] {
+    for command in ["db check dir:d", "db stats dir:d", "store check dir:d", "db dump dir:d"] {
         scratch.quiet(command);
         assert!(all(&scratch) == before, "{command}");
     }
-    assert!(scratch.quiet("db dump file:d") == records);
+    assert!(scratch.quiet("db dump dir:d") == records);
     scratch
-        .quiet("bench ycsb --workload c --records 2000 --device file:d --keep --transactions 1 -q");
-    assert!(scratch.quiet("db dump file:d") == records, "it is what recovery makes of it");
+        .quiet("bench ycsb --workload c --records 2000 --device dir:d --keep --transactions 1 -q");
+    assert!(scratch.quiet("db dump dir:d") == records, "it is what recovery makes of it");
 }
 
 #[test]
 fn a_database_whose_store_lost_a_zone_is_looked_into_and_opened_only_if_that_is_accepted() {
     let scratch = Scratch::new();
-    let bench = "bench ycsb --workload c --records 9000 --device file:d --transactions 1 -q";
+    let bench = "bench ycsb --workload c --records 9000 --device dir:d --transactions 1 -q";
     scratch.quiet(&format!("{bench} --zone 256KiB"));
-    let sound = scratch.quiet("db check file:d");
-    let zones = scratch.json("store zones file:d --json");
+    let sound = scratch.quiet("db check dir:d");
+    let zones = scratch.json("store zones dir:d --json");
     let share = |zone: &&Value| zone["valid_share"].as_f64().unwrap_or(0.0) > 0.9;
     let zone = zones.as_array().unwrap().iter().rfind(share).unwrap()["zone"].clone();
     let (path, before) = (scratch.path(&format!("d/seq/{zone}")), all(&scratch));
     let content = std::fs::read(&path).unwrap();
     std::fs::write(&path, &content[..8192]).unwrap();
-    let ran = scratch.run("db check file:d");
+    let ran = scratch.run("db check dir:d");
     assert!(ran.status == 1 && ran.out.starts_with(&format!("zone {zone} ends at page 2 of ")));
     let said = scratch.fails(1, &format!("{bench} --keep"));
     assert!(said.contains("synced pages are missing") && said.contains("--accept-loss"), "{said}");
     std::fs::write(&path, content).unwrap();
     assert!(all(&scratch) == before);
-    assert_eq!(scratch.quiet("db check file:d"), sound);
+    assert_eq!(scratch.quiet("db check dir:d"), sound);
 }
 
 #[test]
 fn a_sound_database_is_called_sound_and_its_store_as_well() {
     let scratch = two();
-    let text = scratch.quiet("db check file:d");
+    let text = scratch.quiet("db check dir:d");
     assert_eq!(text.lines().count(), 2);
-    assert!(text.starts_with("file:d: tenant 1: sound: 103 records in 4 trees of "), "{text}");
-    let report = scratch.json("db check file:d --json");
+    assert!(text.starts_with("dir:d: tenant 1: sound: 103 records in 4 trees of "), "{text}");
+    let report = scratch.json("db check dir:d --json");
     assert_eq!(report["databases"][1]["findings"], Value::Array(vec![]));
-    assert!(scratch.quiet("store check file:d").starts_with("file:d: sound: "));
+    assert!(scratch.quiet("store check dir:d").starts_with("dir:d: sound: "));
 }
 
 /// Changes the bytes at these offsets of a file.
@@ -198,25 +197,25 @@ fn flip(scratch: &Scratch, name: &str, at: impl IntoIterator<Item = u64>) {
 fn a_damaged_page_is_named() {
     let scratch = Scratch::new();
     scratch.quiet(
-        "bench ycsb --workload c --records 9000 --device file:d --zone 256KiB --transactions 1 -q",
+        "bench ycsb --workload c --records 9000 --device dir:d --zone 256KiB --transactions 1 -q",
     );
     // In a zone whose pages are all valid, a leaf of the table follows the first header.
-    let zones = scratch.json("store zones file:d --json");
+    let zones = scratch.json("store zones dir:d --json");
     let share = |zone: &&Value| zone["valid_share"].as_f64().unwrap_or(0.0) > 0.9;
     let zone = zones.as_array().unwrap().iter().rfind(share).unwrap()["zone"].clone();
     flip(&scratch, &format!("d/seq/{zone}"), [20 * 4096 + 77]);
-    let ran = scratch.run("db check file:d");
-    assert_eq!((ran.status, ran.err.as_str()), (1, "frostline: file:d: 1 thing is damaged\n"));
+    let ran = scratch.run("db check dir:d");
+    assert_eq!((ran.status, ran.err.as_str()), (1, "frostline: dir:d: 1 thing is damaged\n"));
     assert!(ran.out.starts_with("page ") && ran.out.contains(" is damaged: zone "), "{}", ran.out);
-    assert_eq!(scratch.run("db stats file:d").status, 1);
-    let said = scratch.run("db dump file:d").err;
-    assert!(said.starts_with("frostline: file:d: LBA ") && said.contains(" is damaged"), "{said}");
+    assert_eq!(scratch.run("db stats dir:d").status, 1);
+    let said = scratch.run("db dump dir:d").err;
+    assert!(said.starts_with("frostline: dir:d: LBA ") && said.contains(" is damaged"), "{said}");
 }
 
 #[test]
 fn a_damaged_log_is_told_with_its_place() {
     let scratch = Scratch::new();
-    let line = "bench ycsb --workload 100w --records 100 --device file:d --zone 256KiB --size 64MiB \
+    let line = "bench ycsb --workload 100w --records 100 --device dir:d --zone 256KiB --size 64MiB \
                 --log 32MiB --seconds 60";
     let mut command = scratch.command(line.split_whitespace());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -237,8 +236,8 @@ fn a_damaged_log_is_told_with_its_place() {
     let full = full();
     assert!(full.len() > 2, "{full:?}");
     full.iter().for_each(|name| flip(&scratch, name, [32 * 4096 + 100]));
-    let said = scratch.fails(1, "db check file:d");
-    let place = "frostline: file:d: log: the log is damaged behind lsn ";
+    let said = scratch.fails(1, "db check dir:d");
+    let place = "frostline: dir:d: log: the log is damaged behind lsn ";
     assert!(
         said.starts_with(place) && said.contains(": zone ") && said.contains(", page "),
         "{said}"
@@ -248,13 +247,13 @@ fn a_damaged_log_is_told_with_its_place() {
 #[test]
 fn wrong_usage_is_told_in_one_line() {
     let scratch = two();
-    scratch.quiet("store format file:s --size 16MiB --zone 256KiB -q");
+    scratch.quiet("store format dir:s --size 16MiB --zone 256KiB -q");
     for (line, said) in [
         ("db", "db: no command given (known: "),
-        ("db dump file:d --table x", "file:d: there is no table x"),
-        ("db dump file:d --tenant 3", "db dump: --tenant 3: 2 databases share file:d"),
-        ("db stats file:s", "file:s: not a database"),
-        ("db stats file:none", "none"),
+        ("db dump dir:d --table x", "dir:d: there is no table x"),
+        ("db dump dir:d --tenant 3", "db dump: --tenant 3: 2 databases share dir:d"),
+        ("db stats dir:s", "dir:s: not a database"),
+        ("db stats dir:none", "none"),
         ("db stats mem:", "mem:: nothing is in memory yet: it can only be created"),
     ] {
         let err = scratch.fails(2, line);

@@ -71,14 +71,14 @@ fn standard_input_that_is_no_socket_is_not_listened_on() {
 #[test]
 fn a_disk_that_may_not_be_written_is_not_served() {
     let scratch = Scratch::new();
-    scratch.quiet("store format file:disk --size 16MiB --zone 256KiB -q");
+    scratch.quiet("store format dir:disk --size 16MiB --zone 256KiB -q");
     for zone in std::fs::read_dir(scratch.path("disk/seq")).unwrap() {
         let readable = std::fs::Permissions::from_mode(0o444);
         std::fs::set_permissions(zone.unwrap().path(), readable).unwrap();
     }
-    let said = scratch.fails(2, "serve nbd file:disk --listen ./socket");
+    let said = scratch.fails(2, "serve nbd dir:disk --listen ./socket");
     assert!(said.starts_with("frostline: disk/seq") && said.contains("ermission denied"), "{said}");
-    scratch.quiet("store check file:disk");
+    scratch.quiet("store check dir:disk");
 }
 
 #[test]

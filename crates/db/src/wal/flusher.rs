@@ -229,8 +229,8 @@ impl Shared {
         }
     }
 
-    /// Writes the pending records: all of them, or those up to the end of a whole block, if no thread waits for
-    /// the rest. The buffer is not locked meanwhile.
+    /// Writes the pending records: all of them, or those up to the end of a whole block, if no
+    /// thread waits for the rest. The buffer is not locked meanwhile.
     fn flush<'a>(&'a self, mut guard: Guard<'a>) -> Guard<'a> {
         let buffer = &mut guard.buffer;
         buffer.is_flushing = true;
@@ -240,12 +240,14 @@ impl Shared {
         buffer.begun = 0;
         buffer.free = buffer.free.saturating_sub(cost(bytes.len()));
         let (wanted, keep_from) = (buffer.wanted, buffer.keep_from);
+        let is_last = buffer.is_closing && bytes.is_empty() && keep_from >= buffer.end;
         let offset = buffer.end - bytes.len() as u64;
         let round = Round { offset, bytes: &bytes, wanted, keep_from };
         drop(guard);
 
         let mut writer = self.writer.lock();
-        let written = writer.write(&round);
+        let left = if is_last { writer.leave_zone() } else { Ok(()) };
+        let written = left.and_then(|()| writer.write(&round));
         if let Ok(written) = &written {
             self.durable.store(written.end, Ordering::Release);
             // A thread that is about to wait holds the lock; without it the thread would miss this.

@@ -1,9 +1,9 @@
 //! The zones of a log, and how batches get into them.
 //!
 //! One zone is written at a time, up to its last block, so that no more than one is ever active;
-//! then the one that has been empty longest, of those that the log has used before: so it takes no more
-//! zones than it ever needed at a time, and one, however many it may have. Zones are reset once no
-//! record in them is needed and a batch that says so is durable.
+//! then the one that has been empty longest, of those that the log has used before: so it takes no
+//! more zones than it ever needed at a time, and one, however many it may have. Zones are reset
+//! once no record in them is needed and a batch that says so is durable.
 //!
 //! After an opening the log goes on at the write pointer of its last zone, behind the blocks that a
 //! crash tore there: those blocks can't be written again, and a fresh zone for each opening would
@@ -24,6 +24,10 @@ use super::error::WalError;
 /// more: they would begin a block that is mostly padding. A longer end is written with less padding
 /// than it takes, and waiting for it would mean a flush more.
 const LEFT: usize = BLOCK as usize / 2;
+
+/// Blocks of the zone that is written, or a share of it, from which on it is left when a log is
+/// closed of which nothing is needed.
+const WORTH_LEAVING: u64 = 32;
 
 /// The records that one flush writes: a part of the stream up to the end of a record.
 pub struct Round<'a> {
@@ -56,8 +60,8 @@ pub struct Writer {
     held: VecDeque<HeldZone>,
     /// Next block of the last of them.
     at: u64,
-    /// Empty zones and their blocks, in the order in which they are written. The first is named in the
-    /// batches before it, so none comes before it any more.
+    /// Empty zones and their blocks, in the order in which they are written. The first is named in
+    /// the batches before it, so none comes before it any more.
     empty: VecDeque<(u32, u64)>,
     /// The last of them, which were not written since the opening.
     unused: usize,
@@ -67,8 +71,8 @@ pub struct Writer {
 }
 
 impl Round<'_> {
-    /// Where a batch ends that begins at `from` and goes on to `to` at most: there, or at the end of a
-    /// whole block, if what is behind can wait.
+    /// Where a batch ends that begins at `from` and goes on to `to` at most: there, or at the end
+    /// of a whole block, if what is behind can wait.
     fn without_end(&self, from: usize, to: usize) -> usize {
         let blocks = (HEAD + to - from) / BLOCK as usize;
         if to < self.bytes.len() || blocks == 0 {
@@ -161,8 +165,9 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Resets the zones without a needed batch. The one that the last batch named is written first, then
-    /// those of low numbers: zones that were never used are behind them, as they were for earlier openings.
+    /// Resets the zones without a needed batch. The one that the last batch named is written first,
+    /// then those of low numbers: zones that were never used are behind them, as they were for
+    /// earlier openings.
     fn empty_the_others(&mut self, zones: &[ZoneInfo], next: u32) -> Result<(), WalError> {
         let (named, others): (Vec<_>, Vec<_>) =
             (0..).zip(zones).partition(|&(zone, _)| zone == next);
@@ -222,6 +227,19 @@ impl Writer {
     /// Blocks left in the zone that is written.
     fn rest(&self) -> u64 {
         self.held.back().map_or(0, |held| held.blocks.saturating_sub(self.at))
+    }
+
+    /// Ends the zone that is written, if another one is empty and it holds enough to be worth it:
+    /// the next batch begins that one, so that this one can be reset once none of its records is
+    /// needed.
+    pub fn leave_zone(&mut self) -> Result<(), WalError> {
+        let Some(held) = self.held.back() else { return Ok(()) };
+        let least = WORTH_LEAVING.max(held.blocks / 64).min(held.blocks / 2);
+        if self.at >= least && self.at < held.blocks && !self.empty.is_empty() {
+            self.device.finish(held.zone)?;
+            self.at = held.blocks;
+        }
+        Ok(())
     }
 
     /// Writes the records and makes them durable, all or those up to the end of a whole block, then

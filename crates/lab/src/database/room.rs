@@ -5,7 +5,7 @@ use frostline_zone::default_zone_bytes;
 /// Zones in addition to those that the garbage proportion requires: open ones, free ones, metadata.
 const SPARE_ZONES: u64 = 48;
 
-/// The approximate limit of a device's zones: each is a file in a directory.
+/// The approximate limit of a device's zones.
 const MOST_ZONES: u64 = 2048;
 
 /// The fewest zones of a log.

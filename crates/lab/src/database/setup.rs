@@ -111,7 +111,8 @@ impl DatabaseBench {
         let geometry = device.geometry();
         let has = u64::from(geometry.zones) * geometry.zone_capacity;
         // A given size is intended, and a drive has the size it has.
-        let is_doubtful = self.force && bytes.is_none() && uri.starts_with("file:");
+        let is_doubtful =
+            self.force && bytes.is_none() && (uri.starts_with("file:") || uri.starts_with("dir:"));
         if !is_doubtful || has >= sizes.device {
             return Ok(());
         }

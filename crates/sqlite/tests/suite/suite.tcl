@@ -35,6 +35,7 @@ if {$extension ne ""} {
 
     # The scripts work in a directory of this name, which is the store.
     set directory [file join [pwd] testdir]
+    file mkdir $directory
     sqlite3 made "file:made?vfs=frostline&store=$directory&size=1GiB&zone=4MiB" -uri 1
     made eval {create table t(a)}
     made close

@@ -211,12 +211,33 @@ fn leave_directory(was: &Path, left: &Path, shadow: &Path, is_strict: bool, rng:
         let synced = fs::read(shadow.join(&number)).unwrap_or_default();
         let is_there = !is_strict && inode(&was) == Some(number);
         let now = is_there.then(|| fs::read(&was).unwrap());
+        // The files of zones are appended to and cut to nothing; others are written anywhere.
+        let is_zone = was.parent().is_some_and(|parent| parent.ends_with("seq"));
+        let survive = if is_zone { survive_of_zone } else { survive_in_place };
         fs::write(left, survive(synced, now, rng)).unwrap();
     }
 }
 
-/// The bytes that a power cut leaves of a file, from its last synced bytes and its present ones.
-fn survive(synced: Vec<u8>, now: Option<Vec<u8>>, rng: &mut SmallRng) -> Vec<u8> {
+/// Bytes of which a power cut leaves all or none.
+const BLOCK: usize = 4096;
+
+/// The bytes that a power cut leaves of a file that is written anywhere, from its last synced bytes
+/// and its present ones: each block is one or the other, and so is the length.
+fn survive_in_place(synced: Vec<u8>, now: Option<Vec<u8>>, rng: &mut SmallRng) -> Vec<u8> {
+    let Some(now) = now else { return synced };
+    let lost = [0.0, 0.1, 0.5, 0.9, 1.0][rng.random_range(0..5)];
+    let mut left = vec![0; if rng.random_bool(lost) { synced.len() } else { now.len() }];
+    for (at, block) in (0..).step_by(BLOCK).zip(left.chunks_mut(BLOCK)) {
+        let from = if rng.random_bool(lost) { &synced } else { &now };
+        let there = from.get(at..).unwrap_or_default();
+        let there = &there[..there.len().min(block.len())];
+        block[..there.len()].copy_from_slice(there);
+    }
+    left
+}
+
+/// The same of a file that is appended to.
+fn survive_of_zone(synced: Vec<u8>, now: Option<Vec<u8>>, rng: &mut SmallRng) -> Vec<u8> {
     let Some(mut now) = now else { return synced };
     match rng.random_range(0..3) {
         0 => synced,

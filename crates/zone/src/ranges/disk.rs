@@ -1,17 +1,19 @@
-//! The bytes below a plain block device: an ordinary drive, or a file.
+//! The bytes below zones that are ranges: an ordinary drive, or a file.
 
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, IoSlice, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
-use super::discard_ioctl;
-use super::rings::Rings;
+#[cfg(target_os = "linux")]
+use super::{discard_ioctl, rings::Rings};
 use crate::geometry::BLOCK_BYTES;
 use crate::positional;
+#[cfg(target_os = "linux")]
 use crate::queue::write_streams;
 use crate::side_by_side::{self, FileRead};
 
@@ -30,6 +32,13 @@ pub(super) trait Disk: Send + Sync {
     fn write(&self, at: u64, parts: &[IoSlice<'_>], stream: u8) -> io::Result<()>;
     /// Tells the drive that the bytes of a range are not needed: they may read as anything then.
     fn discard(&self, at: u64, bytes: u64) -> io::Result<()>;
+    /// Has room for a range of a file, so that a write there needs no more: an error says that
+    /// there is none. Other refusals mean that the file system can't do it.
+    fn reserve(&self, _at: u64, _bytes: u64) -> io::Result<()> {
+        Ok(())
+    }
+    /// Makes a file longer, with zeroes, or shorter.
+    fn set_len(&self, bytes: u64) -> io::Result<()>;
     /// Makes all writes durable that returned before.
     fn sync(&self) -> io::Result<()>;
 }
@@ -43,6 +52,7 @@ pub(super) struct FileDisk {
     /// False once the drive or file system has said that it can't discard.
     discards: AtomicBool,
     /// The way to write in streams.
+    #[cfg(target_os = "linux")]
     rings: Option<Rings>,
 }
 
@@ -50,13 +60,21 @@ impl FileDisk {
     /// A file that is open, past the page cache if `direct`.
     pub fn new(file: File, direct: bool) -> io::Result<FileDisk> {
         let is_drive = is_drive(&file.metadata()?);
-        Ok(FileDisk { file, is_drive, direct, discards: AtomicBool::new(true), rings: None })
+        Ok(FileDisk {
+            file,
+            is_drive,
+            direct,
+            discards: AtomicBool::new(true),
+            #[cfg(target_os = "linux")]
+            rings: None,
+        })
     }
 
     /// Prepares writes in streams; returns the number of the drive's streams.
     ///
     /// # Errors
     /// There are none, and why.
+    #[cfg(target_os = "linux")]
     pub fn with_streams(&mut self) -> Result<u8, String> {
         let metadata = self.file.metadata().map_err(|error| error.to_string())?;
         if !self.is_drive {
@@ -77,12 +95,32 @@ impl FileDisk {
         (&self.file).seek(SeekFrom::End(0))
     }
 
+    /// True if this is the file at a path, which may have been removed or replaced since it was
+    /// opened.
+    pub fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let (here, there) = (self.file.metadata()?, fs::metadata(path)?);
+        Ok((here.dev(), here.ino()) == (there.dev(), there.ino()))
+    }
+
     /// Makes an empty file as long as this. A drive, and a file with bytes, keep their length.
     pub fn extend(&self, bytes: u64) -> io::Result<()> {
         if !self.is_drive && self.bytes()? == 0 {
             self.file.set_len(bytes)?;
         }
         Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn try_discard(&self, at: u64, bytes: u64) -> Result<(), Errno> {
+        if self.is_drive {
+            return discard_ioctl::discard(&self.file, at, bytes);
+        }
+        fallocate(&self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, bytes)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn try_discard(&self, _at: u64, _bytes: u64) -> Result<(), Errno> {
+        Err(Errno::OPNOTSUPP)
     }
 
     fn aligned(&self) -> Option<u32> {
@@ -109,33 +147,40 @@ impl Disk for FileDisk {
     }
 
     fn write(&self, at: u64, parts: &[IoSlice<'_>], stream: u8) -> io::Result<()> {
-        match &self.rings {
-            Some(rings) if stream > 0 => {
-                positional::write_all_by(at, parts, self.aligned(), |parts, at| {
-                    rings.write(&self.file, parts, at, stream)
-                })
-            }
-            _ => positional::write_all(&self.file, at, parts, self.aligned()),
+        #[cfg(target_os = "linux")]
+        if let Some(rings) = self.rings.as_ref().filter(|_| stream > 0) {
+            return positional::write_all_by(at, parts, self.aligned(), |parts, at| {
+                rings.write(&self.file, parts, at, stream)
+            });
         }
+        let _only_linux_has_streams = stream;
+        positional::write_all(&self.file, at, parts, self.aligned())
     }
 
     fn discard(&self, at: u64, bytes: u64) -> io::Result<()> {
         if !self.discards.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let discarded = match self.is_drive {
-            true => discard_ioctl::discard(&self.file, at, bytes),
-            false => {
-                let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-                fallocate(&self.file, flags, at, bytes)
-            }
-        };
-        match discarded {
+        match self.try_discard(at, bytes) {
             // The range is written anew in order all the same.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.discards.store(false, Ordering::Relaxed),
             result => result?,
         }
         Ok(())
+    }
+
+    fn reserve(&self, at: u64, bytes: u64) -> io::Result<()> {
+        if self.is_drive || bytes == 0 {
+            return Ok(());
+        }
+        match fallocate(&self.file, FallocateFlags::KEEP_SIZE, at, bytes) {
+            Err(Errno::NOSPC | Errno::DQUOT) => Err(io::ErrorKind::StorageFull.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.file.set_len(bytes)
     }
 
     fn sync(&self) -> io::Result<()> {
