@@ -71,6 +71,8 @@ pub struct Model {
     cleaning: bool,
     /// The LBA whose page is shown to the scheme at the next user write.
     turn: u32,
+    /// The number of stretches of LBAs that were shown before.
+    stretches: u32,
     /// The largest LBA that was written.
     last: u32,
     pub now: u32,
@@ -102,6 +104,7 @@ impl Model {
             unreset: 0,
             cleaning: false,
             turn: 0,
+            stretches: 0,
             last: 0,
             now: options.start,
             counts: Counts {
@@ -151,7 +154,14 @@ impl Model {
                 self.scheme.on_survey(page, self.now);
             }
             self.last = self.last.max(lba);
-            self.turn = if self.turn < self.last { self.turn + 1 } else { 0 };
+            self.turn += 1;
+            if self.turn % 8 == 0 || self.turn > self.last {
+                // The next stretch of eight, at a multiple of the golden ratio.
+                self.stretches = self.stretches.wrapping_add(1);
+                let part = self.stretches.wrapping_mul(0x9e37_79b9);
+                let stretches = u64::from(self.last / 8 + 1);
+                self.turn = (u64::from(part) * stretches / (1 << 32)) as u32 * 8;
+            }
         }
         let state = self.states.entry(lba).or_insert_with(Zeroable::zeroed);
         let class = self.scheme.place_user(&write, state);
