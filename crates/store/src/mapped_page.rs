@@ -11,7 +11,7 @@ use crate::delta::{LONGEST, set_time};
 use crate::layout::BESIDE_DELTA;
 use crate::map_cache::{Position, StoredState};
 use crate::observer::StoreEvent;
-use crate::packing::PackedPage;
+use crate::packing::{PackedPage, Told};
 use crate::records::{Record, RecordKind, Span};
 use crate::state::State;
 
@@ -195,10 +195,10 @@ impl<G: Deref<Target = State>> MappedPage<G> {
 impl<G: DerefMut<Target = State>> MappedPage<G> {
     /// Writes the page by the user: as the tail or delta that it is packed as, if it takes it, or as its image.
     pub fn write(&mut self, mut packed: PackedPage<'_>) -> Result<(), StoreError> {
-        let (lba, hotness) = (self.lba, packed.hotness);
+        let (lba, told) = (self.lba, packed.told);
         for kind in [RecordKind::Tail, RecordKind::Delta] {
             if let Some(bytes) = packed.take(kind)
-                && self.write_part(kind, bytes, hotness)?
+                && self.write_part(kind, bytes, told)?
             {
                 return Ok(());
             }
@@ -207,7 +207,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let image = packed.image(sizes);
         let bytes = image.bytes.len() as u16;
         let record = Record { lba, sum: image.sum, time, bytes, other: 0 };
-        self.append(self.page, record, hotness, &image.bytes)?;
+        self.append(self.page, record, told, &image.bytes)?;
         self.forget(&CHANGES)
     }
 
@@ -217,7 +217,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         &mut self,
         kind: RecordKind,
         mut bytes: Vec<u8>,
-        hotness: Hotness,
+        told: Told,
     ) -> Result<bool, StoreError> {
         let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
         let [delta, _] = self.changes();
@@ -234,7 +234,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let record =
             Record { lba, sum: sizes.sum(&bytes), time, bytes: bytes.len() as u16, other: base };
         let is_first = self.place_of(kind).is_none();
-        self.append(at, record, hotness, &bytes)?;
+        self.append(at, record, told, &bytes)?;
         if is_first {
             self.state.delta_begun();
         }
@@ -249,20 +249,20 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         &mut self,
         at: Position,
         record: Record,
-        hotness: Hotness,
+        told: Told,
         bytes: &[u8],
     ) -> Result<(), StoreError> {
         let state = &mut *self.state;
         let mut entry = state.volume.map().entry(at);
-        let known = state.layout.has_hotness().then_some(&hotness);
+        let known = state.layout.has_hotness().then_some(&told.hotness);
         let after = state.layout.sizes.units_of(record.bytes.into());
         let units = Units { before: state.volume.map().units(at), after };
-        let placed = state.volume.place_user(record.lba, &mut entry, units, known)?;
+        let placed = state.volume.place_user(record.lba, &mut entry, units, told.following, known)?;
         let map = state.volume.map_mut();
         map.set(at, entry);
         map.set_sum(at, record.sum);
         map.set_units(at, after);
-        state.user_page_placed(placed, record, hotness, bytes)
+        state.user_page_placed(placed, record, told, bytes)
     }
 
     /// Places a copy of the LBA's record. Nothing happens if the record no longer lies there.

@@ -36,6 +36,8 @@ pub struct PageWrite {
     pub lifespan: u32,
     /// Pages of the request that begins with this write.
     pub request: Option<u32>,
+    /// Pages of the same request that follow, 3 at most.
+    pub following: u8,
     /// Units of the images that merges of this version of the page make, one after the other.
     pub merged: Vec<u32>,
 }
@@ -128,7 +130,7 @@ impl Model {
     pub fn write(&mut self, write: PageWrite) -> Result<(), LogError> {
         let page = write.word & MAX_LBA;
         let (lba, units) = self.record_of(page, &write);
-        let PageWrite { word, lifespan, request, merged, .. } = write;
+        let PageWrite { word, lifespan, request, following, merged, .. } = write;
         if let Some(pages) = request {
             let request = Request { lba, pages, now: self.now, valid: self.map.len() as u64 };
             self.scheme.on_request(&request);
@@ -145,6 +147,7 @@ impl Model {
             valid: self.map.len() as u64,
             last: word & WORD_LAST != 0,
             lifespan,
+            following,
             hotness: None,
         };
         if self.scheme.sees_others() {

@@ -160,12 +160,12 @@ fn write_records(to: &std::path::Path) {
     trace.write(7, &Hotness::default(), 2900).unwrap();
     trace.write(8, &Hotness::default(), 4096).unwrap();
     trace.sync().unwrap();
-    trace.write_record(7, RecordKind::Delta, &Hotness::default(), 120).unwrap();
+    trace.write_record(7, RecordKind::Delta, &Hotness::default(), 120, 0).unwrap();
     trace.merge(7, 2950).unwrap();
     trace.merge(8, 3000).unwrap();
     trace.trim(8, 1).unwrap();
     trace.sync().unwrap();
-    trace.write_record(7, RecordKind::Tail, &Hotness::default(), 90).unwrap();
+    trace.write_record(7, RecordKind::Tail, &Hotness::default(), 90, 2).unwrap();
     assert_eq!(trace.finish().unwrap(), 4);
 }
 
