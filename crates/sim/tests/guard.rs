@@ -52,13 +52,7 @@ fn run(lbas: &[u32], zone_pages: u32, scheme: &str, victim: &str) -> Outcome {
 }
 
 /// The same, with a guess of what follows in requests or without.
-fn guessing(
-    guess: bool,
-    lbas: &[u32],
-    zone_pages: u32,
-    scheme: &str,
-    victim: &str,
-) -> Outcome {
+fn guessing(guess: bool, lbas: &[u32], zone_pages: u32, scheme: &str, victim: &str) -> Outcome {
     let lbas = (0..PAGES).chain(lbas.iter().copied()).collect();
     let writes = Writes { lbas, ..Writes::default() };
     let volume = TraceVolume::new(prepare(None, writes, true).expect("LBAs in range"));

@@ -36,7 +36,8 @@ impl Inner {
         }
         let sizes = self.layout.sizes;
         let newest: Vec<_> = newest.into_values().collect();
-        let pack = |(i, write)| PackedPage::of(write, following(&newest, i), sizes, &self.compressor);
+        let pack =
+            |(i, write)| PackedPage::of(write, following(&newest, i), sizes, &self.compressor);
         let pages = newest.iter().enumerate().map(pack).collect();
         let (last, outgoing) = self.place_group(pages)?;
         self.write_out(outgoing)?;

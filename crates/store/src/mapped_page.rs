@@ -257,7 +257,8 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let known = state.layout.has_hotness().then_some(&told.hotness);
         let after = state.layout.sizes.units_of(record.bytes.into());
         let units = Units { before: state.volume.map().units(at), after };
-        let placed = state.volume.place_user(record.lba, &mut entry, units, told.following, known)?;
+        let placed =
+            state.volume.place_user(record.lba, &mut entry, units, told.following, known)?;
         let map = state.volume.map_mut();
         map.set(at, entry);
         map.set_sum(at, record.sum);

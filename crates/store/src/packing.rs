@@ -132,3 +132,16 @@ impl<'a> Image<'a> {
         Image { sum: sizes.sum(&bytes), bytes }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn successive_pages_of_a_call_are_one_request() {
+        let write = |lba| PageWrite { lba, page: &[], hotness: None, changed: None };
+        let pages = [7, 8, 9, 10, 11, 3, 4, u32::MAX, 0].map(write);
+        let numbers: Vec<_> = (0..pages.len()).map(|i| following(&pages, i)).collect();
+        assert_eq!(numbers, [3, 3, 2, 1, 0, 1, 0, 0, 0]);
+    }
+}

@@ -31,9 +31,8 @@ impl Inner {
         let together = self.together();
         for (some, from) in pages.chunks(together).zip((0..).step_by(together)) {
             let sizes = self.layout.sizes;
-            let pack = |(write, i)| {
-                PackedPage::of(write, following(pages, i), sizes, &self.compressor)
-            };
+            let pack =
+                |(write, i)| PackedPage::of(write, following(pages, i), sizes, &self.compressor);
             let packed: Vec<_> = some.iter().zip(from..).map(pack).collect();
             let writes = packed.into_iter().map(|packed| (packed.lba, packed));
             self.place_all(writes, |mut page, packed| page.write(packed).map(|()| page))?;
@@ -51,7 +50,11 @@ impl Inner {
             let writes = some.iter().map(|write| (write.lba, write));
             self.place_all(writes, |mut page, &DeltaWrite { lba, delta, hotness }| {
                 let record = delta.record().to_vec();
-                if !page.write_part(delta.kind(), record, Told { hotness: hotness.unwrap_or_default(), following: 0 })? {
+                if !page.write_part(
+                    delta.kind(),
+                    record,
+                    Told { hotness: hotness.unwrap_or_default(), following: 0 },
+                )? {
                     refused.push(lba);
                 }
                 Ok(page)

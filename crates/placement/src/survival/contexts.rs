@@ -168,7 +168,8 @@ mod tests {
         let new = Around::default();
         assert_eq!(extents.context(700, Lifespans::default(), &new), 7 << 11, "nothing is known");
         let past = Lifespans::default().then(3).then(5);
-        let around = Around { lived: Some(5000), front: Some(1), run: 2, behind: Some(100), following: 0 };
+        let around =
+            Around { lived: Some(5000), front: Some(1), run: 2, behind: Some(100), following: 0 };
         assert_eq!(extents.context(700, past, &around), 0x35 | 1 << 8 | 2 << 9 | 3 << 11);
         let first = Around { following: 2, ..around };
         assert_eq!(extents.context(700, past, &first) >> FOLLOWING, 2);
@@ -202,7 +203,11 @@ mod tests {
         assert_eq!(context(past(6), RUN, None), IN_RUN | 7);
         assert_eq!(context(Lifespans::default(), RUN, None), IN_RUN, "new pages");
         assert_ne!(context(past(5), RUN - 1, Some(100)), context(past(4), RUN - 1, None));
-        assert_eq!(request(past(5), RUN, None, 3), IN_RUN | 5 | 3 << FOLLOWING, "the tail lies apart");
+        assert_eq!(
+            request(past(5), RUN, None, 3),
+            IN_RUN | 5 | 3 << FOLLOWING,
+            "the tail lies apart"
+        );
     }
 
     #[test]
