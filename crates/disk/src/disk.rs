@@ -8,8 +8,8 @@ use frostline_store::{PageWrite, Store, StoreError};
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
-/// Pages in one write call to the store: a request of a block device is rarely longer, and the store sees
-/// what follows in a request by the pages of a call.
+/// Pages in one write call to the store: a request of a block device is rarely longer, and the
+/// store sees what follows in a request by the pages of a call.
 const BATCH: usize = 8192;
 
 /// Pages per look-up in the store's map.

@@ -48,8 +48,9 @@ pub struct Placed {
 }
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
-    /// Places a page written by the user, a request of its own for schemes that go by requests, with
-    /// the number of pages that follow in its request, and its hotness record if the engine gave one. Does not clean: see [`Volume::begin_cleaning`].
+    /// Places a page written by the user, a request of its own for schemes that go by requests,
+    /// with the number of pages that follow in its request, and its hotness record if the engine
+    /// gave one. Does not clean: see [`Volume::begin_cleaning`].
     ///
     /// # Errors
     /// The LBA is beyond the volume, the record is longer than a page, or the volume already holds

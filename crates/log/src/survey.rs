@@ -6,14 +6,16 @@ use crate::map::MapEntry;
 
 /// LBAs in order, whose entries lie together in memory, before the survey goes on elsewhere.
 const TOGETHER: u32 = 8;
-/// 2^32 over the golden ratio: multiples of it, modulo 2^32, are spread evenly, however few there are.
+/// 2^32 over the golden ratio: multiples of it, modulo 2^32, are spread evenly, however few there
+/// are.
 const STEP: u32 = 0x9e37_79b9;
 
-/// Shows the pages of a volume, all as often, up to the last LBA that was written: a volume may be made
-/// for more pages than it holds.
+/// Shows the pages of a volume, all as often, up to the last LBA that was written: a volume may be
+/// made for more pages than it holds.
 ///
-/// Going through the LBAs in order, a survey would take as many writes for a round as there are pages. What
-/// was written to later LBAs of a volume that fills would not be seen for long, as if it did not live.
+/// Going through the LBAs in order, a survey would take as many writes for a round as there are
+/// pages. What was written to later LBAs of a volume that fills would not be seen for long, as if
+/// it did not live.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Survey {
     /// The LBA of the page that is shown next.

@@ -10,8 +10,8 @@ pub struct Writes<'a> {
     /// Bitmap of the writes that begin a request (bit i % 64 of word i / 64); if `None`, all writes
     /// do.
     pub starts: Option<&'a [u64]>,
-    /// Pages of the same request that follow each write, four writes a byte, two bits each, the first in
-    /// the lowest; if `None`, none does.
+    /// Pages of the same request that follow each write, four writes a byte, two bits each, the
+    /// first in the lowest; if `None`, none does.
     pub following: Option<&'a [u8]>,
     /// User writes until the LBA is written again or trimmed; [`NEVER`] if that does not happen.
     pub lifespans: Option<&'a [u32]>,

@@ -65,8 +65,8 @@ pub struct TraceReport {
     pub user_writes: u64,
     /// Different pages written, by the preload too.
     pub unique_pages: u64,
-    /// True if the trace, or its preload, has no requests, so that what follows a page in its request is a
-    /// guess: the LBAs that come next.
+    /// True if the trace, or its preload, has no requests, so that what follows a page in its
+    /// request is a guess: the LBAs that come next.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requests_guessed: bool,
     /// Trims of whole pages, without those of the preload.

@@ -88,8 +88,8 @@ impl TraceVolume {
         !self.prepared.guessed.is_empty()
     }
 
-    /// Pages of the same request that follow each write, four writes a byte, with the guess for a trace
-    /// without requests or without it.
+    /// Pages of the same request that follow each write, four writes a byte, with the guess for a
+    /// trace without requests or without it.
     pub(crate) fn following(&self, guess: bool) -> &[u8] {
         let Prepared { following, guessed, .. } = &*self.prepared;
         if guess || guessed.is_empty() {

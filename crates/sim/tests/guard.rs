@@ -94,8 +94,8 @@ fn loses_no_more_than((in_all, in_a_window): (f64, f64), lbas: impl Iterator<Ite
     }
 }
 
-/// A log with appends of 1 to 6 pages, each beginning with the last page of the one before, beside a table
-/// that is written by Zipf's law.
+/// A log with appends of 1 to 6 pages, each beginning with the last page of the one before, beside
+/// a table that is written by Zipf's law.
 fn log_beside_a_table(seed: u64) -> impl Iterator<Item = u32> {
     let (log, mut end) = (PAGES / 5, 0);
     let mut chance = SplitMix::new(seed);

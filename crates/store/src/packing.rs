@@ -34,7 +34,8 @@ pub struct Told {
     pub following: u8,
 }
 
-/// The number of pages that follow page `i` of a batch in its request: a request is a run of successive LBAs.
+/// The number of pages that follow page `i` of a batch in its request: a request is a run of
+/// successive LBAs.
 pub fn following(pages: &[PageWrite<'_>], i: usize) -> u8 {
     let most = usize::from(FOLLOWING_MOST);
     let behind = pages[i..].windows(2).take(most);
@@ -66,8 +67,8 @@ pub struct Image<'a> {
 }
 
 impl<'a> PackedPage<'a> {
-    /// Packs a page that so many pages of its request follow. The image of one that will probably be written as a delta is packed when it is
-    /// asked for.
+    /// Packs a page that so many pages of its request follow. The image of one that will probably
+    /// be written as a delta is packed when it is asked for.
     pub fn of(
         write: &PageWrite<'a>,
         following: u8,

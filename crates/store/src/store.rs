@@ -170,8 +170,8 @@ impl Store {
         self.write_batch(&[PageWrite { lba, page, hotness: None, changed: None }])
     }
 
-    /// Writes pages in order, quicker than one by one. Each is atomic, not all together. Pages with successive
-    /// LBAs are taken for one request by schemes that go by what follows in it.
+    /// Writes pages in order, quicker than one by one. Each is atomic, not all together. Pages with
+    /// successive LBAs are taken for one request by schemes that go by what follows in it.
     ///
     /// # Errors
     /// As for [`Store::write`]; pages before the one that failed are written.

@@ -4,8 +4,8 @@ use frostline_placement::FOLLOWING_MOST;
 
 use crate::bits::Bits;
 
-/// The number of pages of the same request that follow each page write, at most
-/// [`FOLLOWING_MOST`], in two bits a write: write `i` has bits `2 * (i % 4)` and up of byte `i / 4`.
+/// The number of pages of the same request that follow each page write, at most [`FOLLOWING_MOST`],
+/// in two bits a write: write `i` has bits `2 * (i % 4)` and up of byte `i / 4`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Following {
     bytes: Vec<u8>,
@@ -51,8 +51,8 @@ impl Following {
         true
     }
 
-    /// A guess for writes without requests: the LBAs that come next, as long as each is one more than
-    /// the one before.
+    /// A guess for writes without requests: the LBAs that come next, as long as each is one more
+    /// than the one before.
     pub(crate) fn guess(lbas: &[u32]) -> Following {
         Following::joined(lbas.len(), |i| lbas[i - 1].checked_add(1) == Some(lbas[i]))
     }
@@ -62,8 +62,8 @@ impl Following {
         Following::joined(starts.len(), |i| !starts.get(i))
     }
 
-    /// The numbers of `len` writes, of which those that `joins` names, from 1 on, belong to the request
-    /// of the write before.
+    /// The numbers of `len` writes, of which those that `joins` names, from 1 on, belong to the
+    /// request of the write before.
     fn joined(len: usize, joins: impl Fn(usize) -> bool) -> Following {
         let mut bytes = vec![0; len.div_ceil(4)];
         let mut behind = 0;

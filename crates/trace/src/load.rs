@@ -449,8 +449,8 @@ fn push_each<T: Clone>(column: &mut Option<Vec<T>>, pages: usize, record: &T) ->
     room
 }
 
-/// Appends the numbers of pages that follow those of a request, of which `more` are in later rows; false if
-/// memory does not suffice.
+/// Appends the numbers of pages that follow those of a request, of which `more` are in later rows;
+/// false if memory does not suffice.
 fn push_following(column: &mut Option<Following>, pages: usize, more: u8) -> bool {
     let most = usize::from(FOLLOWING_MOST);
     let number = |behind: usize| (behind.min(most) + usize::from(more)).min(most) as u8;

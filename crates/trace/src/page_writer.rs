@@ -75,9 +75,8 @@ impl PageWriter {
         self.write_record(lba, RecordKind::Image, hotness, bytes, 0)
     }
 
-    /// Adds a page write that made a record of this kind, of so many bytes, and which so many pages of the
-    /// same request follow. The kind is dropped if the trace
-    /// was begun without deltas.
+    /// Adds a page write that made a record of this kind, of so many bytes, and which so many pages
+    /// of the same request follow. The kind is dropped if the trace was begun without deltas.
     ///
     /// # Errors
     /// [`TraceError::Unwritable`].

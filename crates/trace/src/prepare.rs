@@ -34,7 +34,8 @@ pub struct Prepared {
     pub starts: Option<Bits>,
     /// Pages of the same request that follow each write.
     pub following: Following,
-    /// The writes for which `following` is a guess, as their trace has no requests: the LBAs that come next.
+    /// The writes for which `following` is a guess, as their trace has no requests: the LBAs that
+    /// come next.
     pub guessed: Range<usize>,
     /// Microseconds on the trace's clock, one a page write.
     pub times: Option<Vec<u64>>,
@@ -117,7 +118,8 @@ pub fn prepare(
     })
 }
 
-/// What follows in the requests of a preload and a trace, and the range of writes for which that is a guess.
+/// What follows in the requests of a preload and a trace, and the range of writes for which that is
+/// a guess.
 fn following_of(preload: Option<&Writes>, writes: &Writes) -> (Following, Range<usize>) {
     let (mut all, mut guessed) = (Following::default(), 0..0);
     for part in preload.into_iter().chain([writes]) {

@@ -9,10 +9,10 @@
 //! two octaves (2); and its origin (6). Above both: the pages that follow in the same request (2).
 //!
 //! A page that a block layer writes in a run of [`RUN`] pages has a context with less in it: the
-//! last lifespan, in steps of two octaves, the pages that follow, and a bit that only runs have. The pages of a run belong
-//! to a file or to a log, and mostly die together. What lay at their LBAs before may have been parts
-//! of several files, so contexts with more in them would part what dies together; and the many pages
-//! of a file are one observation, which would look like many.
+//! last lifespan, in steps of two octaves, the pages that follow, and a bit that only runs have.
+//! The pages of a run belong to a file or to a log, and mostly die together. What lay at their LBAs
+//! before may have been parts of several files, so contexts with more in them would part what dies
+//! together; and the many pages of a file are one observation, which would look like many.
 
 use super::ages::Ages;
 use crate::hotness::{Activity, Hotness};
@@ -35,8 +35,8 @@ const JUST_WRITTEN: u32 = 64;
 pub const RUN: u32 = 17;
 /// Marks the context of a page in a run.
 const IN_RUN: usize = 1 << 14;
-/// Where the pages that follow in the request lie in the context of a page that a block layer writes, and
-/// of one that an engine writes with a record.
+/// Where the pages that follow in the request lie in the context of a page that a block layer
+/// writes, and of one that an engine writes with a record.
 const FOLLOWING: u32 = 15;
 const HINTED_FOLLOWING: u32 = 18;
 

@@ -1,8 +1,8 @@
 //! Checksums over the content of a `parquet` trace, because the library writes none for its pages.
 //!
-//! CRC-32C over all requests, over all hotness records, over the bytes of pages, over the kinds of records, and over what
-//! follows in requests.
-//! They are in the file's key-value metadata, and compared when the last row has been read.
+//! CRC-32C over all requests, over all hotness records, over the bytes of pages, over the kinds of
+//! records, and over what follows in requests. They are in the file's key-value metadata, and
+//! compared when the last row has been read.
 
 use frostline_placement::Hotness;
 

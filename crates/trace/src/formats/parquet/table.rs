@@ -149,8 +149,8 @@ impl ParquetTable {
         self.places[KIND].map(|_| &self.kinds[..])
     }
 
-    /// The pages of the same requests in later rows, of the requests read last; `None` if the file does not
-    /// say.
+    /// The pages of the same requests in later rows, of the requests read last; `None` if the file
+    /// does not say.
     pub(crate) fn following(&self) -> Option<&[u8]> {
         self.places[FOLLOWING].map(|_| &self.following[..])
     }
