@@ -84,6 +84,7 @@ def simulate(
     seed: int = 1,
     warmup: int = 0,
     window: int = 0,
+    guess: bool = True,
     model: Path | None = None,
     gain: bool = True,
     timing: bool = True,
@@ -99,7 +100,8 @@ def simulate(
     volume), or the capacity is fixed by the over-provisioning ``op``. ``zone`` is the size of a
     zone, as ``"4MiB"``; about 1/128 of the volume unless given. Of ``gp``, ``op`` and ``zone`` several
     may be given, and each has its runs. ``window`` reports every so many
-    user writes. ``model`` is a file that ``frostline train`` made, for schemes with ``by=model``.
+    user writes. ``guess=False`` does not take successive pages of a trace without requests for one.
+    ``model`` is a file that ``frostline train`` made, for schemes with ``by=model``.
     ``progress`` shows a bar where ``tqdm`` is installed, or is called with user
     writes done and to do. Ctrl-C ends the replay.
 
@@ -117,6 +119,7 @@ def simulate(
         "seed": seed,
         "warmup": warmup,
         "window": window,
+        "guess": guess,
         "model": None if model is None else os.fspath(model),
     }
     wanted = _schemes(schemes)

@@ -40,6 +40,7 @@ pub struct Keywords {
     seed: u64,
     warmup: u64,
     window: u64,
+    guess: bool,
     model: Option<PathBuf>,
 }
 
@@ -82,6 +83,7 @@ impl Keywords {
             seed: self.seed,
             warmup: self.warmup,
             window: self.window,
+            guess: self.guess,
             model,
             ..Settings::default()
         };

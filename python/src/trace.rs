@@ -72,6 +72,7 @@ impl Trace {
             sha256: None,
             user_writes: self.user_writes(),
             unique_pages: self.unique_pages(),
+            requests_guessed: self.volumes.iter().any(TraceVolume::is_guess),
             trims: self.trims,
         }
     }

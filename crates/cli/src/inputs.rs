@@ -117,6 +117,7 @@ pub fn read(args: &SimArgs, settings: &Settings, plan: &Plan) -> Result<Inputs, 
             sha256: None,
             user_writes: own.iter().map(TraceVolume::user_writes).sum(),
             unique_pages: own.iter().map(|v| u64::from(v.unique_pages())).sum(),
+            requests_guessed: settings.guess && own.iter().any(TraceVolume::is_guess),
             trims,
         });
     }

@@ -132,6 +132,7 @@ fn parts(
         "as_store": settings.store.map(|store| format!("{store:?}")),
         "reopened": settings.reopened,
         "max_open": settings.max_open,
+        "guess": settings.guess,
         "semantics": frostline_sim::ReplaySetup::of(settings).semantics,
         "seed": settings.seed,
         "warmup": settings.warmup,

@@ -168,6 +168,7 @@ fn settings(args: &SimArgs) -> Result<Vec<Settings>, Failure> {
         model: args.model.as_deref().map(crate::learn::read).transpose()?.map(Arc::new),
         warmup: args.warmup,
         window: args.window,
+        guess: !args.no_guess,
         lifespans: args.lifespans,
         ..Settings::default()
     };

@@ -31,8 +31,9 @@ fn header(settings: &Settings, varied: &Varied, report: &SimReport) -> String {
         0 => String::new(),
         trims => format!(", {trims} trims"),
     };
+    let guessed = if trace.requests_guessed { ", requests guessed" } else { "" };
     let mut text = format!(
-        "{}: {} user writes to {} pages{trims} ({})\n",
+        "{}: {} user writes to {} pages{trims} ({}{guessed})\n",
         trace.path, trace.user_writes, trace.unique_pages, trace.format
     );
     if let Some(run) = report.runs.first() {

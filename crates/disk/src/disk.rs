@@ -10,8 +10,9 @@ use frostline_store::{PageWrite, Store, StoreError};
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
-/// Pages in one write call to the store.
-const BATCH: usize = 128;
+/// Pages in one write call to the store: a request of a block device is rarely longer, and the
+/// store sees what follows in a request by the pages of a call.
+const BATCH: usize = 8192;
 
 /// A disk without a change for so long is idle: it has time to flush.
 pub const IDLE: Duration = Duration::from_millis(500);

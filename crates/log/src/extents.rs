@@ -61,7 +61,8 @@ impl<S: Scheme> Volume<S> {
             valid: self.valid,
         });
         let (lifespan, hotness) = (writes.lifespan(i), writes.hotness(i));
-        let write = Write { word: lba | last, lifespan, units, request, hotness };
+        let following = writes.following(i);
+        let write = Write { word: lba | last, lifespan, units, request, following, hotness };
         self.place_write(&mut entry, &write)?;
         self.map[lba as usize] = entry;
         self.find_merges(page, writes, i);

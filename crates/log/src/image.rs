@@ -4,6 +4,7 @@ use frostline_placement::Scheme;
 
 use crate::LogError;
 use crate::map::Map;
+use crate::survey::Survey;
 use crate::volume::{Cursor, Volume};
 
 /// A zone that holds pages.
@@ -150,7 +151,7 @@ impl<S: Scheme> Volume<S> {
     pub fn restart(&mut self, mut scheme: S) {
         scheme.recall(&self.scheme.memory());
         self.scheme = scheme;
-        self.survey.turn = 0;
+        self.survey = Survey { reach: self.survey.reach, ..Survey::default() };
         for ZoneImage { zone, opened_at, sealed_at, .. } in self.images() {
             self.scheme.on_opened(&self.zones.event(zone, opened_at));
             if let Some(at) = sealed_at {

@@ -149,6 +149,7 @@ impl<S: Scheme> Volume<S> {
                 valid,
                 last: word & WORD_LAST != 0,
                 lifespan: writes.lifespan(from + k),
+                following: writes.following(from + k),
                 hotness: writes.hotness(from + k),
             };
             let class = scheme.place_user(&write, &mut entry.page);

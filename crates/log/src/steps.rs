@@ -6,7 +6,7 @@
 //! be the only one on the medium: the driver must not erase a released zone before.
 
 use bytemuck::Zeroable;
-use frostline_placement::{Hotness, NEVER, Pages, Request, Scheme, UserWrite};
+use frostline_placement::{FOLLOWING_MOST, Hotness, NEVER, Pages, Request, Scheme, UserWrite};
 
 use crate::cleaning::relocation;
 use crate::map::{Map, MapEntry};
@@ -30,6 +30,8 @@ pub(crate) struct Write<'a> {
     pub units: Units,
     /// The request that begins with this write, if one does.
     pub request: Option<Request>,
+    /// Pages of the same request that follow.
+    pub following: u8,
     /// The hotness record, if the engine gave one.
     pub hotness: Option<&'a Hotness>,
 }
@@ -46,8 +48,9 @@ pub struct Placed {
 }
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
-    /// Places a page written by the user, a request of its own, with its hotness record if the
-    /// engine gave one. Does not clean: see [`Volume::begin_cleaning`].
+    /// Places a page written by the user, a request of its own for schemes that go by requests,
+    /// with the number of pages that follow in its request, and its hotness record if the engine
+    /// gave one. Does not clean: see [`Volume::begin_cleaning`].
     ///
     /// # Errors
     /// The LBA is beyond the volume, the record is longer than a page, or the volume already holds
@@ -57,10 +60,13 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         lba: u32,
         entry: &mut MapEntry<S::Page>,
         units: Units,
+        following: u8,
         hotness: Option<&Hotness>,
     ) -> Result<Placed, LogError> {
         let request = Some(Request { lba, pages: 1, now: self.now, valid: self.valid });
-        self.place_write(entry, &Write { word: lba, lifespan: NEVER, units, request, hotness })
+        let word = lba;
+        let write = Write { word, lifespan: NEVER, units, request, following, hotness };
+        self.place_write(entry, &write)
     }
 
     /// Places a page written by the user.
@@ -69,7 +75,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         entry: &mut MapEntry<S::Page>,
         write: &Write<'_>,
     ) -> Result<Placed, LogError> {
-        let &Write { word, lifespan, units, request, hotness } = write;
+        let &Write { word, lifespan, units, request, following, hotness } = write;
         let lba = word & MAX_LBA;
         self.check_lba(lba)?;
         let most = self.options.page_units;
@@ -103,6 +109,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             valid: self.valid,
             last: word & WORD_LAST != 0,
             lifespan,
+            following: following.min(FOLLOWING_MOST),
             hotness,
         };
         let class = self.scheme.place_user(&write, &mut entry.page);

@@ -4,14 +4,26 @@ use frostline_placement::Scheme;
 
 use crate::map::MapEntry;
 
-/// Shows the pages of a volume in turn, up to the last LBA that was written: a volume may be made
-/// for more pages than it holds.
+/// LBAs in order, whose entries lie together in memory, before the survey goes on elsewhere.
+const TOGETHER: u32 = 8;
+/// 2^32 over the golden ratio: multiples of it, modulo 2^32, are spread evenly, however few there
+/// are.
+const STEP: u32 = 0x9e37_79b9;
+
+/// Shows the pages of a volume, all as often, up to the last LBA that was written: a volume may be
+/// made for more pages than it holds.
+///
+/// Going through the LBAs in order, a survey would take as many writes for a round as there are
+/// pages. What was written to later LBAs of a volume that fills would not be seen for long, as if
+/// it did not live.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Survey {
     /// The LBA of the page that is shown next.
     pub turn: u32,
     /// Largest LBA that was written, plus 1.
     pub reach: u32,
+    /// The place of these LBAs in the volume, in parts of 2^32.
+    pub phase: u32,
 }
 
 /// True if the scheme [sees others](Scheme::SEES_OTHERS).
@@ -40,6 +52,53 @@ impl Survey {
             scheme.on_survey(&entry.page, now);
         }
         self.reach = self.reach.max(lba + 1);
-        self.turn = if self.turn + 1 < self.reach { self.turn + 1 } else { 0 };
+        self.go_on();
+    }
+
+    #[inline(always)]
+    fn go_on(&mut self) {
+        self.turn += 1;
+        if self.turn.is_multiple_of(TOGETHER) || self.turn >= self.reach {
+            self.phase = self.phase.wrapping_add(STEP);
+            let places = u64::from(self.reach.div_ceil(TOGETHER));
+            self.turn = (u64::from(self.phase) * places >> 32) as u32 * TOGETHER;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often each tenth of `reach` LBAs has its turn in so many turns.
+    fn turns(reach: u32, turns: u32) -> [u32; 10] {
+        let mut survey = Survey { reach, ..Survey::default() };
+        let mut tenths = [0; 10];
+        for _ in 0..turns {
+            tenths[(survey.turn * 10 / reach) as usize] += 1;
+            survey.go_on();
+            assert!(survey.turn < reach);
+        }
+        tenths
+    }
+
+    #[test]
+    fn all_parts_of_a_volume_are_seen_as_often_in_a_tenth_of_a_round() {
+        for reach in [10_000, 10_007, 65_536] {
+            let seen = turns(reach, reach / 10);
+            let even = reach / 100;
+            assert!(seen.iter().all(|&turns| turns.abs_diff(even) <= even / 5 + 16), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn every_page_has_its_turn() {
+        let mut survey = Survey { reach: 1003, ..Survey::default() };
+        let mut seen = [false; 1003];
+        for _ in 0..4 * 1003 {
+            seen[survey.turn as usize] = true;
+            survey.go_on();
+        }
+        assert!(seen.iter().all(|&seen| seen));
     }
 }

@@ -10,6 +10,9 @@ pub struct Writes<'a> {
     /// Bitmap of the writes that begin a request (bit i % 64 of word i / 64); if `None`, all writes
     /// do.
     pub starts: Option<&'a [u64]>,
+    /// Pages of the same request that follow each write, four writes a byte, two bits each, the
+    /// first in the lowest; if `None`, none does.
+    pub following: Option<&'a [u8]>,
     /// User writes until the LBA is written again or trimmed; [`NEVER`] if that does not happen.
     pub lifespans: Option<&'a [u32]>,
     /// The engine's hotness record of each write.
@@ -52,13 +55,27 @@ impl Lengths<'_> {
 impl<'a> Writes<'a> {
     /// Writes that are each a request of their own, with only their words known.
     pub fn new(words: &'a [u32]) -> Self {
-        Writes { words, starts: None, lifespans: None, hotness: None, lengths: None }
+        Writes {
+            words,
+            starts: None,
+            following: None,
+            lifespans: None,
+            hotness: None,
+            lengths: None,
+        }
     }
 
     /// True if write `i` begins a request.
     #[inline(always)]
     pub fn begins(&self, i: usize) -> bool {
         self.starts.is_none_or(|s| s.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1))
+    }
+
+    /// Pages of the same request that follow write `i`, at most 3.
+    #[inline(always)]
+    pub fn following(&self, i: usize) -> u8 {
+        let four = self.following.and_then(|all| all.get(i / 4)).copied().unwrap_or(0);
+        four >> (i % 4 * 2) & 3
     }
 
     /// Lifespan of write `i`, [`NEVER`] if it is not known.

@@ -3,6 +3,9 @@
 use crate::hotness::Hotness;
 use crate::page::NEVER;
 
+/// The largest number of pages of a request that a scheme is told to follow.
+pub const FOLLOWING_MOST: u8 = 3;
+
 /// One request of the user, before its pages are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
@@ -40,6 +43,8 @@ pub struct UserWrite<'a> {
     /// Lifespan of the version being written, [`NEVER`] if it is frozen. Valid only for a scheme
     /// with [`Foresight::Lifespans`](crate::Foresight).
     pub lifespan: u32,
+    /// Pages of the same request that follow this one, at most [`FOLLOWING_MOST`].
+    pub following: u8,
     /// The engine's record of the page, if it hands one down.
     pub hotness: Option<&'a Hotness>,
 }
@@ -57,6 +62,7 @@ impl UserWrite<'_> {
             valid: 0,
             last: false,
             lifespan: NEVER,
+            following: 0,
             hotness: None,
         }
     }

@@ -88,7 +88,7 @@ macro_rules! declare {
             fn on_neighbour(&mut self, _next: Option<&Self::Page>, _now: u32) {}
 
             /// Shows the state of a valid page. At every user write the volume looks at one LBA,
-            /// going through all LBAs in turn, and shows its page if it is valid.
+            /// all as often and in no order, and shows its page if it is valid.
             fn on_survey(&mut self, _page: &Self::Page, _now: u32) {}
 
             /// Gives classes to all valid pages of a victim at once: a model infers here over the

@@ -97,7 +97,8 @@ pub fn replay(
     let mut between = Between { trims: volume.trims(), syncs, reads };
     let writes = volume.writes(settings.unit());
     let hotness = writes.hotness.filter(|_| settings.hears_hotness());
-    let writes = Writes { hotness, ..writes };
+    let following = volume.following(settings.guess);
+    let writes = Writes { hotness, following: Some(following), ..writes };
     let all = writes.words.len();
     let counted_from = (volume.preload_writes() as u64 + settings.warmup).min(all as u64) as usize;
     let mut windows = Windows::new(counted_from, settings.window, all, &mut *machine);

@@ -65,6 +65,10 @@ pub struct TraceReport {
     pub user_writes: u64,
     /// Different pages written, by the preload too.
     pub unique_pages: u64,
+    /// True if the trace, or its preload, has no requests, so that what follows a page in its
+    /// request is a guess: the LBAs that come next.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requests_guessed: bool,
     /// Trims of whole pages, without those of the preload.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trims: u64,
@@ -269,6 +273,7 @@ impl TraceReport {
             sha256: traces.first().filter(|_| traces.len() == 1).and_then(|t| t.sha256.clone()),
             user_writes: traces.iter().map(|t| t.user_writes).sum(),
             unique_pages: traces.iter().map(|t| t.unique_pages).sum(),
+            requests_guessed: traces.iter().any(|t| t.requests_guessed),
             trims: traces.iter().map(|t| t.trims).sum(),
         }
     }

@@ -87,6 +87,9 @@ pub struct Settings {
     pub warmup: u64,
     /// User writes in a window of the report; no windows if 0.
     pub window: u64,
+    /// Guess what follows in the requests of a trace that has none: the LBAs that come next. If
+    /// false, no page follows another there.
+    pub guess: bool,
     /// Count a sample of the user writes by class and lifespan, of a trace that was read with lifespans.
     pub lifespans: bool,
 }
@@ -124,6 +127,7 @@ impl Default for Settings {
             model: None,
             warmup: 0,
             window: 0,
+            guess: true,
             lifespans: false,
         }
     }

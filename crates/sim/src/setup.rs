@@ -19,6 +19,9 @@ pub struct ReplaySetup {
     /// True if user writes were counted by class and lifespan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lifespans: bool,
+    /// True if what follows in the requests of traces that have none was not guessed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_guess: bool,
     /// Bytes in a page.
     pub page_bytes: u32,
     /// Zones that could be open at once; none if there was no limit.
@@ -57,6 +60,7 @@ impl ReplaySetup {
             warmup: settings.warmup,
             window: settings.window,
             lifespans: settings.lifespans,
+            no_guess: !settings.guess,
             page_bytes: settings.page_size,
             max_open: settings.max_open,
             preload: None,

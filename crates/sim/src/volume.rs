@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use frostline_log::{Lengths, Merge, Options, WORD_LAST, Writes};
 use frostline_placement::Hotness;
-use frostline_trace::{Bits, FINAL, Prepared, Read, Trim, VersionMerge, mean_lifespans};
+use frostline_trace::{Bits, FINAL, Following, Prepared, Read, Trim, VersionMerge, mean_lifespans};
 
 // The log takes the words of a trace unchanged.
 const _: () = assert!(FINAL == WORD_LAST);
@@ -17,6 +17,8 @@ pub struct TraceVolume {
     prepared: Arc<Prepared>,
     merges: Arc<[Merge]>,
     means: Arc<OnceLock<Vec<f32>>>,
+    /// What follows in requests, without a guess.
+    known: Arc<OnceLock<Following>>,
 }
 
 impl TraceVolume {
@@ -25,7 +27,13 @@ impl TraceVolume {
         let name = prepared.name.clone();
         let merge = |&VersionMerge { write, bytes }| Merge { write, bytes };
         let merges = prepared.merges.iter().map(merge).collect();
-        TraceVolume { name, prepared: Arc::new(prepared), merges, means: Arc::default() }
+        TraceVolume {
+            name,
+            prepared: Arc::new(prepared),
+            merges,
+            means: Arc::default(),
+            known: Arc::default(),
+        }
     }
 
     /// The same volume under another name.
@@ -73,6 +81,21 @@ impl TraceVolume {
     /// this version lives for ever.
     pub fn words(&self) -> &[u32] {
         &self.prepared.words
+    }
+
+    /// True if the trace, or the preload, has no requests, so that what follows in them is a guess.
+    pub fn is_guess(&self) -> bool {
+        !self.prepared.guessed.is_empty()
+    }
+
+    /// Pages of the same request that follow each write, four writes a byte, with the guess for a
+    /// trace without requests or without it.
+    pub(crate) fn following(&self, guess: bool) -> &[u8] {
+        let Prepared { following, guessed, .. } = &*self.prepared;
+        if guess || guessed.is_empty() {
+            return following.bytes();
+        }
+        self.known.get_or_init(|| following.without(guessed.clone())).bytes()
     }
 
     /// Mean lifespan of every LBA, computed at the first use.
@@ -142,6 +165,7 @@ impl TraceVolume {
         Writes {
             words: self.words(),
             starts: self.prepared.starts.as_ref().map(Bits::words),
+            following: None,
             lifespans: self.lifespans(),
             hotness: self.hotness(),
             lengths: self.bytes().map(|bytes| Lengths {

@@ -48,6 +48,11 @@ fn files(seed: u64) -> impl Iterator<Item = u32> {
 }
 
 fn run(lbas: &[u32], zone_pages: u32, scheme: &str, victim: &str) -> Outcome {
+    guessing(true, lbas, zone_pages, scheme, victim)
+}
+
+/// The same, with a guess of what follows in requests or without.
+fn guessing(guess: bool, lbas: &[u32], zone_pages: u32, scheme: &str, victim: &str) -> Outcome {
     let lbas = (0..PAGES).chain(lbas.iter().copied()).collect();
     let writes = Writes { lbas, ..Writes::default() };
     let volume = TraceVolume::new(prepare(None, writes, true).expect("LBAs in range"));
@@ -55,6 +60,7 @@ fn run(lbas: &[u32], zone_pages: u32, scheme: &str, victim: &str) -> Outcome {
         zone_size: ZoneSize::Bytes(u64::from(zone_pages) * 4096),
         warmup: u64::from(PAGES),
         window: WINDOW as u64,
+        guess,
         ..Settings::default()
     };
     let scheme = SchemeSpec::parse(scheme).expect("a known scheme");
@@ -86,6 +92,28 @@ fn loses_no_more_than((in_all, in_a_window): (f64, f64), lbas: impl Iterator<Ite
         assert!(loss < in_all, "in zones of {zone_pages}: {survival} for {sepbit}");
         assert!(worst < in_a_window, "in zones of {zone_pages}: {windows:?} for {its_windows:?}");
     }
+}
+
+/// A log with appends of 1 to 6 pages, each beginning with the last page of the one before, beside
+/// a table that is written by Zipf's law.
+fn log_beside_a_table(seed: u64) -> impl Iterator<Item = u32> {
+    let (log, mut end) = (PAGES / 5, 0);
+    let mut chance = SplitMix::new(seed);
+    let append = move |page: u32| {
+        let pages = if chance.below(2) > 0 { 1 + chance.below(6) } else { 0 };
+        let begins = end;
+        end += pages.saturating_sub(1);
+        (begins..begins + pages).map(move |at| PAGES + at % log).chain([page])
+    };
+    zipf(0.9, WRITES, seed).flat_map(append)
+}
+
+#[test]
+fn what_follows_in_requests_tells_the_tails_of_a_log_and_saves_a_third_of_the_relocations() {
+    let lbas: Vec<u32> = log_beside_a_table(11).take(WRITES).collect();
+    let relocations = |guess| guessing(guess, &lbas, 64, "survival", "survival").counts.relocations;
+    let (told, untold) = (relocations(true), relocations(false));
+    assert!(3 * told < 2 * untold, "{told} relocations for {untold}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::chunk::Chunk;
 use crate::inner::{Guard, Inner};
 use crate::layout::sure_images;
 use crate::mapped_page::MappedPage;
-use crate::packing::PackedPage;
+use crate::packing::{PackedPage, following};
 use crate::state::State;
 use crate::{Cleaning, PageWrite, StoreError};
 
@@ -35,8 +35,10 @@ impl Inner {
             newest.entry(write.lba).and_modify(|known| *known = last).or_insert(write);
         }
         let sizes = self.layout.sizes;
-        let pages =
-            newest.values().map(|write| PackedPage::of(write, sizes, &self.compressor)).collect();
+        let newest: Vec<_> = newest.into_values().collect();
+        let pack =
+            |(i, write)| PackedPage::of(write, following(&newest, i), sizes, &self.compressor);
+        let pages = newest.iter().enumerate().map(pack).collect();
         let (last, outgoing) = self.place_group(pages)?;
         self.write_out(outgoing)?;
         self.make_durable(last)?;

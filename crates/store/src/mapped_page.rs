@@ -11,7 +11,7 @@ use crate::delta::{LONGEST, set_time};
 use crate::layout::BESIDE_DELTA;
 use crate::map_cache::{Position, StoredState};
 use crate::observer::StoreEvent;
-use crate::packing::PackedPage;
+use crate::packing::{PackedPage, Told};
 use crate::records::{Record, RecordKind, Span};
 use crate::state::State;
 
@@ -212,7 +212,7 @@ impl<G: Deref<Target = State>> MappedPage<G> {
 impl<G: DerefMut<Target = State>> MappedPage<G> {
     /// Writes the page by the user: as the tail or delta that it is packed as, if it takes it, or as its image.
     pub fn write(&mut self, mut packed: PackedPage<'_>) -> Result<(), StoreError> {
-        let (lba, hotness) = (self.lba, packed.hotness);
+        let (lba, told) = (self.lba, packed.told);
         let (sizes, is_short) = (self.state.layout.sizes, self.state.is_short());
         for kind in [RecordKind::Tail, RecordKind::Delta] {
             let Some(bytes) = packed.take(kind) else { continue };
@@ -223,7 +223,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
                 }
                 false => u64::MAX,
             };
-            if self.place_part(kind, bytes, hotness, most)? {
+            if self.place_part(kind, bytes, told, most)? {
                 return Ok(());
             }
         }
@@ -232,7 +232,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let bytes = image.bytes.len() as u16;
         let record = Record { lba, sum: image.sum, time, bytes, other: 0 };
         self.state.check_room(self.units(), [sizes.units_of(bytes.into()), 0, 0])?;
-        self.append(self.page, record, hotness, &image.bytes)?;
+        self.append(self.page, record, told, &image.bytes)?;
         self.forget(&CHANGES)
     }
 
@@ -242,13 +242,13 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         &mut self,
         kind: RecordKind,
         bytes: Vec<u8>,
-        hotness: Hotness,
+        told: Told,
     ) -> Result<bool, StoreError> {
         let most = match self.state.is_short() {
             true => self.state.layout.bytes_of(self.units()),
             false => u64::MAX,
         };
-        self.place_part(kind, bytes, hotness, most)
+        self.place_part(kind, bytes, told, most)
     }
 
     /// The same, unless all records of the page would take more than so many bytes then.
@@ -256,7 +256,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         &mut self,
         kind: RecordKind,
         mut bytes: Vec<u8>,
-        hotness: Hotness,
+        told: Told,
         most: u64,
     ) -> Result<bool, StoreError> {
         let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
@@ -284,7 +284,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let record =
             Record { lba, sum: sizes.sum(&bytes), time, bytes: bytes.len() as u16, other: base };
         let is_first = self.place_of(kind).is_none();
-        self.append(at, record, hotness, &bytes)?;
+        self.append(at, record, told, &bytes)?;
         if is_first {
             self.state.delta_begun();
         }
@@ -299,21 +299,22 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         &mut self,
         at: Position,
         record: Record,
-        hotness: Hotness,
+        told: Told,
         bytes: &[u8],
     ) -> Result<(), StoreError> {
         let before = self.excess();
         let state = &mut *self.state;
         let mut entry = state.volume.map().entry(at);
-        let known = state.layout.has_hotness().then_some(&hotness);
+        let known = state.layout.has_hotness().then_some(&told.hotness);
         let after = state.layout.sizes.units_of(record.bytes.into());
         let units = Units { before: state.volume.map().units(at), after };
-        let placed = state.volume.place_user(record.lba, &mut entry, units, known)?;
+        let placed =
+            state.volume.place_user(record.lba, &mut entry, units, told.following, known)?;
         let map = state.volume.map_mut();
         map.set(at, entry);
         map.set_sum(at, record.sum);
         map.set_units(at, after);
-        state.user_page_placed(placed, record, hotness, bytes)?;
+        state.user_page_placed(placed, record, told, bytes)?;
         self.note_excess(before);
         Ok(())
     }

@@ -17,6 +17,8 @@ pub enum StoreEvent {
         bytes: u16,
         /// The part of the page that the record has.
         kind: RecordKind,
+        /// Pages of the same request that follow, at most 3.
+        following: u8,
     },
     /// A page was trimmed.
     Trimmed {

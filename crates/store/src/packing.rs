@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use frostline_placement::Hotness;
+use frostline_placement::{FOLLOWING_MOST, Hotness};
 
 use crate::compression::Compressor;
 use crate::delta::{ChangedWords, encode};
@@ -25,12 +25,29 @@ pub struct PageWrite<'a> {
     pub changed: Option<&'a ChangedWords>,
 }
 
+/// What a writer tells of a page besides its content.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told {
+    /// Its hotness record.
+    pub hotness: Hotness,
+    /// Pages of the same request that follow, at most [`FOLLOWING_MOST`].
+    pub following: u8,
+}
+
+/// The number of pages that follow page `i` of a batch in its request: a request is a run of
+/// successive LBAs.
+pub fn following(pages: &[PageWrite<'_>], i: usize) -> u8 {
+    let most = usize::from(FOLLOWING_MOST);
+    let behind = pages[i..].windows(2).take(most);
+    behind.take_while(|two| two[0].lba.checked_add(1) == Some(two[1].lba)).count() as u8
+}
+
 /// A page on its way into a chunk, as the records that it may be written as.
 pub struct PackedPage<'a> {
     /// Its LBA.
     pub lba: u32,
-    /// Its hotness record.
-    pub hotness: Hotness,
+    /// What its writer told of it.
+    pub told: Told,
     page: &'a [u8],
     /// The words that changed since its base, if the page may be written without the others.
     changed: Option<ChangedWords>,
@@ -50,16 +67,21 @@ pub struct Image<'a> {
 }
 
 impl<'a> PackedPage<'a> {
-    /// Packs a page. The image of one that will probably be written as a delta is packed when it is
-    /// asked for.
-    pub fn of(write: &PageWrite<'a>, sizes: Sizes, compressor: &'a Compressor) -> Self {
+    /// Packs a page that so many pages of its request follow. The image of one that will probably
+    /// be written as a delta is packed when it is asked for.
+    pub fn of(
+        write: &PageWrite<'a>,
+        following: u8,
+        sizes: Sizes,
+        compressor: &'a Compressor,
+    ) -> Self {
         let PageWrite { lba, page, hotness, changed } = *write;
         let changed = changed.filter(|_| sizes.has_deltas());
         let kind = changed.map_or(RecordKind::Image, ChangedWords::kind);
         let changed = changed.filter(|_| kind != RecordKind::Image).copied();
-        let hotness = hotness.unwrap_or_default();
+        let told = Told { hotness: hotness.unwrap_or_default(), following };
         let mut packed =
-            PackedPage { lba, hotness, page, changed, part: None, image: None, compressor };
+            PackedPage { lba, told, page, changed, part: None, image: None, compressor };
         packed.part = packed.pack(kind).map(|bytes| (kind, bytes));
         if packed.part.is_none() {
             packed.image(sizes);
@@ -109,5 +131,18 @@ impl<'a> Image<'a> {
         let compressed = compress(&plain, unit, compressor);
         let bytes = compressed.map_or(plain, Cow::Owned);
         Image { sum: sizes.sum(&bytes), bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn successive_pages_of_a_call_are_one_request() {
+        let write = |lba| PageWrite { lba, page: &[], hotness: None, changed: None };
+        let pages = [7, 8, 9, 10, 11, 3, 4, u32::MAX, 0].map(write);
+        let numbers: Vec<_> = (0..pages.len()).map(|i| following(&pages, i)).collect();
+        assert_eq!(numbers, [3, 3, 2, 1, 0, 1, 0, 0, 0]);
     }
 }

@@ -74,7 +74,7 @@ impl Inner {
     /// a user's write, or while a group is on its way, during which users write nothing.
     fn replace(&self, zone: u32, write: &PageWrite<'_>) -> Result<bool, StoreError> {
         self.check_write(write)?;
-        let mut packed = PackedPage::of(write, self.layout.sizes, &self.compressor);
+        let mut packed = PackedPage::of(write, 0, self.layout.sizes, &self.compressor);
         let mut page = self.mapped(self.state()?, write.lba)?;
         let in_victim =
             |place: Option<(Extent, u32)>| place.is_some_and(|(at, _)| at.slot.zone == zone);

@@ -22,6 +22,7 @@ use crate::image::Hole;
 use crate::layout::Layout;
 use crate::notes::Notes;
 use crate::observer::{Observer, StoreEvent};
+use crate::packing::Told;
 use crate::records::{Record, RecordKind};
 use crate::room::Promises;
 use crate::volume::Volume;
@@ -225,7 +226,7 @@ impl State {
         &mut self,
         placed: Placed,
         record: Record,
-        hotness: Hotness,
+        Told { hotness, following }: Told,
         bytes: &[u8],
     ) -> Result<(), StoreError> {
         debug_assert_eq!(record.time, self.time + 1);
@@ -245,7 +246,7 @@ impl State {
             let hole = if bytes.len() == PAGE { Hole::of(bytes, 1) } else { None };
             let bytes = hole.map_or(record.bytes, |hole| hole.bytes() as u16);
             let (lba, kind) = (sizes.page_of(record.lba), sizes.kind(record.lba));
-            self.observe(StoreEvent::Written { lba, hotness, bytes, kind });
+            self.observe(StoreEvent::Written { lba, hotness, bytes, kind, following });
         }
         self.append(placed, (record, hotness, bytes))
     }

@@ -170,7 +170,8 @@ impl Store {
         self.write_batch(&[PageWrite { lba, page, hotness: None, changed: None }])
     }
 
-    /// Writes pages in order, quicker than one by one. Each is atomic, not all together.
+    /// Writes pages in order, quicker than one by one. Each is atomic, not all together. Pages with
+    /// successive LBAs are taken for one request by schemes that go by what follows in it.
     ///
     /// # Errors
     /// As for [`Store::write`]; pages before the one that failed are written.
@@ -415,7 +416,8 @@ impl Store {
                 if let Some((at, _)) = place {
                     let bytes = (at.units * unit) as u16;
                     let hotness = Hotness::default();
-                    observer.on(StoreEvent::Written { lba, hotness, bytes, kind });
+                    let following = 0;
+                    observer.on(StoreEvent::Written { lba, hotness, bytes, kind, following });
                 }
             }
         }

@@ -12,7 +12,7 @@ use crate::format::PAGE;
 use crate::inner::{Guard, Inner};
 use crate::layout::NOTES;
 use crate::mapped_page::MappedPage;
-use crate::packing::PackedPage;
+use crate::packing::{PackedPage, Told, following};
 use crate::sync::sleep;
 use crate::{Cleaning, DeltaWrite, PageWrite, StoreError};
 
@@ -28,10 +28,12 @@ impl Inner {
         for write in pages {
             self.check_write(write)?;
         }
-        for some in pages.chunks(self.together()) {
+        let together = self.together();
+        for (some, from) in pages.chunks(together).zip((0..).step_by(together)) {
             let sizes = self.layout.sizes;
-            let pack = |write| PackedPage::of(write, sizes, &self.compressor);
-            let packed: Vec<_> = some.iter().map(pack).collect();
+            let pack =
+                |(write, i)| PackedPage::of(write, following(pages, i), sizes, &self.compressor);
+            let packed: Vec<_> = some.iter().zip(from..).map(pack).collect();
             let writes = packed.into_iter().map(|packed| (packed.lba, packed));
             self.place_all(writes, |mut page, packed| page.write(packed).map(|()| page))?;
         }
@@ -48,7 +50,11 @@ impl Inner {
             let writes = some.iter().map(|write| (write.lba, write));
             self.place_all(writes, |mut page, &DeltaWrite { lba, delta, hotness }| {
                 let record = delta.record().to_vec();
-                if !page.write_part(delta.kind(), record, hotness.unwrap_or_default())? {
+                if !page.write_part(
+                    delta.kind(),
+                    record,
+                    Told { hotness: hotness.unwrap_or_default(), following: 0 },
+                )? {
                     refused.push(lba);
                 }
                 Ok(page)

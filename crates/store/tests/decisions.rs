@@ -92,7 +92,9 @@ fn told(writes: Writes) -> Writes {
 
 fn simulated(writes: &Writes, scheme: &str, victim: &str, zone_pages: u32) -> Counts {
     let volume = TraceVolume::new(prepare(None, writes.clone(), false).unwrap());
-    let settings = Settings { space: Space::Gp(GP), schemes: SCHEMES, ..Settings::default() };
+    // The store is given one page at a time.
+    let (space, schemes, guess) = (Space::Gp(GP), SCHEMES, false);
+    let settings = Settings { space, schemes, guess, ..Settings::default() };
     let combination = Combination::new(scheme, victim, &settings).unwrap();
     replay(&volume, &combination, &settings, zone_pages, &ReplayProgress::default()).unwrap().counts
 }

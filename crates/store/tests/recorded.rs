@@ -28,13 +28,14 @@ impl Observer for Recording {
         let writes = &mut *self.0.lock().unwrap();
         let at = writes.lbas.len();
         match event {
-            StoreEvent::Written { lba, hotness, bytes, kind } => {
+            StoreEvent::Written { lba, hotness, bytes, kind, following } => {
                 let kind = match kind {
                     frostline_store::RecordKind::Image => RecordKind::Image,
                     frostline_store::RecordKind::Delta => RecordKind::Delta,
                     frostline_store::RecordKind::Tail => RecordKind::Tail,
                 };
                 writes.lbas.push(lba);
+                assert!(writes.following.get_or_insert_default().push(following));
                 writes.hotness.get_or_insert_default().push(hotness);
                 writes.bytes.get_or_insert_default().push(bytes);
                 writes.kinds.get_or_insert_default().push(kind);

@@ -30,6 +30,7 @@ mod detect;
 mod digits;
 mod encoder;
 mod error;
+mod following;
 mod foreign;
 mod format;
 mod formats;
@@ -63,6 +64,7 @@ mod zstd_codec;
 
 pub use bits::Bits;
 pub use error::{Place, TraceError, some_of};
+pub use following::Following;
 pub use format::{Format, ParseFormatError};
 pub use frostline_placement::NEVER;
 pub use generate::{AccessPattern, Generator, Oltp, Spec, SpecError, generate};

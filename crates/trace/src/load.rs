@@ -3,10 +3,11 @@
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use frostline_placement::Hotness;
+use frostline_placement::{FOLLOWING_MOST, Hotness};
 
 use crate::bits::Bits;
 use crate::error::{TraceError, some_of};
+use crate::following::Following;
 use crate::format::Format;
 use crate::formats::u32::PageNumbers;
 use crate::kinds::{RecordKind, RecordKinds};
@@ -82,6 +83,8 @@ pub struct Writes {
     pub reads: Vec<Read>,
     /// Bit `i` is set if write `i` is the first page of its request; `None` if all are.
     pub starts: Option<Bits>,
+    /// Pages of the same request that follow each page write; `None` if the trace has no requests.
+    pub following: Option<Following>,
     /// Microseconds on the trace's clock, one a page write; `None` unless asked for.
     pub times: Option<Vec<u64>>,
     /// Hotness records, one a page write; `None` unless asked for and in the file. All pages of a
@@ -151,6 +154,7 @@ struct Columns {
     hotness: bool,
     bytes: bool,
     kinds: bool,
+    following: bool,
 }
 
 /// What a file says of a request besides.
@@ -159,6 +163,8 @@ struct Told<'a> {
     hotness: Option<&'a Hotness>,
     bytes: Option<u16>,
     kind: Option<RecordKind>,
+    /// Pages of the same request in later rows.
+    following: u8,
 }
 
 /// The memory that a trace may take, and the rest of it.
@@ -221,6 +227,7 @@ pub fn load(
                 hotness: reader.hotness().is_some(),
                 bytes: reader.bytes().is_some(),
                 kinds: reader.kinds().is_some(),
+                following: reader.has_requests(),
             };
             let mut split = PageSplitter::new(path, options, limit, told);
             split.read_all(&mut reader, &wanted, on_bytes)?;
@@ -331,11 +338,13 @@ impl PageSplitter {
                 self.places.push(place(Box::default()));
             }
             let (hotness, bytes, kinds) = (reader.hotness(), reader.bytes(), reader.kinds());
+            let following = reader.following();
             for (i, request) in batch.iter().enumerate() {
                 let told = Told {
                     hotness: hotness.map(|records| &records[i]),
                     bytes: bytes.map(|bytes| bytes[i]),
                     kind: kinds.map(|kinds| kinds[i]),
+                    following: following.map_or(0, |following| following[i]),
                 };
                 self.add(request, names, told)?;
             }
@@ -372,6 +381,7 @@ impl PageSplitter {
         self.budget.take(pages)?;
         let pages = pages as usize;
         if push_pages(writes, first, pages, request.time_us)
+            && push_following(&mut writes.following, pages, told.following)
             && told.hotness.is_none_or(|record| push_each(&mut writes.hotness, pages, record))
             && told.bytes.is_none_or(|bytes| push_each(&mut writes.bytes, pages, &bytes))
         {
@@ -419,10 +429,11 @@ impl PageSplitter {
         let index = self.volumes.len();
         let times = self.times.then(Vec::new);
         let name = names[volume].clone();
-        let Columns { hotness, bytes, kinds } = self.told;
+        let Columns { hotness, bytes, kinds, following } = self.told;
+        let following = following.then(Following::default);
         let (hotness, bytes) = (hotness.then(Vec::new), bytes.then(Vec::new));
         let kinds = kinds.then(RecordKinds::default);
-        self.volumes.push(Writes { name, times, hotness, bytes, kinds, ..before });
+        self.volumes.push(Writes { name, times, hotness, bytes, kinds, following, ..before });
         self.places[volume] = VolumeLoad::Loaded(index);
         index
     }
@@ -436,6 +447,14 @@ fn push_each<T: Clone>(column: &mut Option<Vec<T>>, pages: usize, record: &T) ->
         all.extend(std::iter::repeat_n(record.clone(), pages));
     }
     room
+}
+
+/// Appends the numbers of pages that follow those of a request, of which `more` are in later rows;
+/// false if memory does not suffice.
+fn push_following(column: &mut Option<Following>, pages: usize, more: u8) -> bool {
+    let most = usize::from(FOLLOWING_MOST);
+    let number = |behind: usize| (behind.min(most) + usize::from(more)).min(most) as u8;
+    column.as_mut().is_none_or(|all| (0..pages).rev().all(|behind| all.push(number(behind))))
 }
 
 /// Appends the pages of one request; false if memory does not suffice.

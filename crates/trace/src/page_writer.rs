@@ -12,6 +12,10 @@ use crate::kinds::RecordKind;
 use crate::output::Output;
 use crate::request::{Op, Request};
 
+/// What every recording says.
+const FOLLOWED: OptionalColumns =
+    OptionalColumns { hotness: false, bytes: false, kinds: false, following: true };
+
 /// A `parquet` trace of one volume that is written page by page, in bounded memory. It appears
 /// under its name only when it is finished; if it is dropped before that, it leaves nothing.
 ///
@@ -37,7 +41,7 @@ impl PageWriter {
         page_bytes: u32,
         with_hotness: bool,
     ) -> Result<PageWriter, TraceError> {
-        let columns = OptionalColumns { hotness: with_hotness, bytes: true, kinds: false };
+        let columns = OptionalColumns { hotness: with_hotness, bytes: true, ..FOLLOWED };
         PageWriter::begin(path, page_bytes, columns)
     }
 
@@ -46,7 +50,7 @@ impl PageWriter {
     /// # Errors
     /// Those of [`PageWriter::create`].
     pub fn create_with_deltas(path: &Path, page_bytes: u32) -> Result<PageWriter, TraceError> {
-        let columns = OptionalColumns { hotness: true, bytes: true, kinds: true };
+        let columns = OptionalColumns { hotness: true, bytes: true, kinds: true, ..FOLLOWED };
         PageWriter::begin(path, page_bytes, columns)
     }
 
@@ -68,11 +72,11 @@ impl PageWriter {
     /// # Errors
     /// [`TraceError::Unwritable`].
     pub fn write(&mut self, lba: u32, hotness: &Hotness, bytes: u16) -> Result<(), TraceError> {
-        self.write_record(lba, RecordKind::Image, hotness, bytes)
+        self.write_record(lba, RecordKind::Image, hotness, bytes, 0)
     }
 
-    /// Adds a page write that made a record of this kind, of so many bytes. The kind is dropped if the trace
-    /// was begun without deltas.
+    /// Adds a page write that made a record of this kind, of so many bytes, and which so many pages
+    /// of the same request follow. The kind is dropped if the trace was begun without deltas.
     ///
     /// # Errors
     /// [`TraceError::Unwritable`].
@@ -82,9 +86,10 @@ impl PageWriter {
         kind: RecordKind,
         hotness: &Hotness,
         bytes: u16,
+        following: u8,
     ) -> Result<(), TraceError> {
         self.writes += 1;
-        self.push(Op::Write, (lba, 1), Told { hotness: *hotness, bytes, kind })
+        self.push(Op::Write, (lba, 1), Told { hotness: *hotness, bytes, kind, following })
     }
 
     /// Adds that cleaning made an image of so many bytes of a page's base, delta and tail.

@@ -1,10 +1,13 @@
 //! Annotates writes with knowledge of the whole trace: which writes are final, and how long each
 //! lives.
 
+use std::ops::Range;
+
 use frostline_placement::{Hotness, NEVER};
 
 use crate::bits::Bits;
 use crate::error::TraceError;
+use crate::following::Following;
 use crate::kinds::RecordKinds;
 use crate::lifespan;
 use crate::load::Writes;
@@ -29,6 +32,11 @@ pub struct Prepared {
     pub reads: Vec<Read>,
     /// Bit `i` is set if write `i` is the first page of its request; `None` if all are.
     pub starts: Option<Bits>,
+    /// Pages of the same request that follow each write.
+    pub following: Following,
+    /// The writes for which `following` is a guess, as their trace has no requests: the LBAs that
+    /// come next.
+    pub guessed: Range<usize>,
     /// Microseconds on the trace's clock, one a page write.
     pub times: Option<Vec<u64>>,
     /// The number of writes at the beginning that belong to the preload and are not counted.
@@ -68,6 +76,7 @@ pub fn prepare(
     want_lifespans: bool,
 ) -> Result<Prepared, TraceError> {
     let measured_from = preload.as_ref().map_or(0, |p| p.lbas.len());
+    let (following, guessed) = following_of(preload.as_ref(), &writes);
     let joined = match preload {
         Some(preload) => join(preload, writes),
         None => writes,
@@ -94,6 +103,8 @@ pub fn prepare(
         trims,
         reads,
         starts,
+        following,
+        guessed,
         times,
         measured_from,
         space,
@@ -105,6 +116,25 @@ pub fn prepare(
         merges,
         syncs,
     })
+}
+
+/// What follows in the requests of a preload and a trace, and the range of writes for which that is
+/// a guess.
+fn following_of(preload: Option<&Writes>, writes: &Writes) -> (Following, Range<usize>) {
+    let (mut all, mut guessed) = (Following::default(), 0..0);
+    for part in preload.into_iter().chain([writes]) {
+        let before = all.len();
+        let known = part.following.clone().or_else(|| {
+            let starts = part.starts.as_ref()?;
+            Some(Following::of_starts(starts))
+        });
+        all.extend(&known.clone().unwrap_or_else(|| Following::guess(&part.lbas)));
+        if known.is_none() {
+            let from = if guessed.is_empty() { before } else { guessed.start };
+            guessed = from..all.len();
+        }
+    }
+    (all, guessed)
 }
 
 /// Joins two traces into one with the name of the second.
@@ -141,7 +171,21 @@ fn join(preload: Writes, writes: Writes) -> Writes {
     reads.extend(writes.reads.iter().map(|read| Read { at: lbas.len() + read.at, ..*read }));
     lbas.extend_from_slice(&writes.lbas);
     let name = writes.name;
-    Writes { name, lbas, trims, reads, starts, times, hotness, bytes, kinds, merges, syncs }
+    let following = None;
+    Writes {
+        name,
+        lbas,
+        trims,
+        reads,
+        starts,
+        following,
+        times,
+        hotness,
+        bytes,
+        kinds,
+        merges,
+        syncs,
+    }
 }
 
 /// Joins two columns with these numbers of writes; `unknown` is the value for a trace without the

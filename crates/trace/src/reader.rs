@@ -174,6 +174,26 @@ impl Reader {
         }
     }
 
+    /// True if the requests of the file are known to be those of the user: page numbers have none,
+    /// nor has a Parquet file without the column `following`, unless some of its writes are longer
+    /// than a page.
+    pub fn has_requests(&self) -> bool {
+        match self.format {
+            Format::U32 => false,
+            Format::Parquet => self.following().is_some(),
+            _ => true,
+        }
+    }
+
+    /// The pages of the same requests that are in later rows, of the requests that were read last,
+    /// at most 3; 0 if the request is not a write. `None` if the file does not say.
+    pub fn following(&self) -> Option<&[u8]> {
+        match &self.decoder {
+            Decoder::ParquetTable(table) => table.following(),
+            _ => None,
+        }
+    }
+
     /// The reader of page numbers, if the file has that format.
     pub(crate) fn pages(&mut self) -> Option<&mut PageNumbers> {
         match &mut self.decoder {

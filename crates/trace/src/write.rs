@@ -54,6 +54,8 @@ pub fn convert(
         hotness: reader.hotness().is_some(),
         bytes: reader.bytes().is_some(),
         kinds: reader.kinds().is_some(),
+        // Unless requests are only a guess, the column says that they are known.
+        following: reader.has_requests(),
     };
     let mut trace = TraceWriter::create(to, page_size, more)?;
     let limit = options.limit.unwrap_or(u64::MAX);
@@ -61,6 +63,7 @@ pub fn convert(
     while trace.pages < limit && reader.read(&mut batch, BATCH)? > 0 {
         let names = reader.volume_names();
         let (hotness, bytes, kinds) = (reader.hotness(), reader.bytes(), reader.kinds());
+        let following = reader.following();
         for (i, request) in batch.drain(..).enumerate() {
             let name = &names[request.volume as usize];
             if options.volume.as_ref().is_none_or(|volume| volume == name) {
@@ -69,6 +72,7 @@ pub fn convert(
                     hotness: hotness.map(|records| records[i]).unwrap_or_default(),
                     bytes: bytes.map_or(0, |bytes| bytes[i]),
                     kind: kinds.map(|kinds| kinds[i]).unwrap_or_default(),
+                    following: following.map_or(0, |following| following[i]),
                 };
                 trace.push(request, names, left, from, told)?;
             }

@@ -162,6 +162,9 @@ pub struct SimArgs {
     /// Count a sample of the user writes by class and lifespan as well, in the files
     #[arg(long, requires = "files")]
     pub lifespans: bool,
+    /// Of a trace without requests, such as u32: do not guess that successive pages are one request
+    #[arg(long)]
+    pub no_guess: bool,
     /// The reading of the papers to follow
     #[arg(long, value_name = "S", default_value = "published")]
     pub semantics: SemanticsArg,

@@ -19,7 +19,7 @@ fn the_table_shows_what_was_asked_for_and_nothing_else() {
     assert_eq!(
         zipf().quiet("sim z.u32 --zone 256KiB --scheme nosep,sepbit,2r-fifo --no-timing"),
         "\
-z.u32: 44096 user writes to 4096 pages (u32)
+z.u32: 44096 user writes to 4096 pages (u32, requests guessed)
 zones of 256 KiB (64 pages), cleaned above a garbage proportion of 15 %
 
 WAF by scheme, each with its victims, * the best
@@ -50,7 +50,7 @@ fn the_table_of_a_fixed_capacity_tells_it_in_both_conventions() {
     assert_eq!(
         zipf().quiet("sim z.u32 --zone 256KiB --scheme nosep --op 0.2 --no-gain --no-timing"),
         "\
-z.u32: 44096 user writes to 4096 pages (u32)
+z.u32: 44096 user writes to 4096 pages (u32, requests guessed)
 zones of 256 KiB (64 pages), over-provisioned by 20 % of the logical pages \
          (20.31 % with whole zones, 16.88 % of the physical)
 

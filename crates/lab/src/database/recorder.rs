@@ -126,13 +126,13 @@ fn write(mut writer: PageWriter, messages: &Receiver<Message>) -> Written {
 
 fn record(writer: &mut PageWriter, event: &StoreEvent) -> std::result::Result<(), TraceError> {
     match event {
-        StoreEvent::Written { lba, hotness, bytes, kind } => {
+        StoreEvent::Written { lba, hotness, bytes, kind, following } => {
             let kind = match kind {
                 frostline_store::RecordKind::Image => RecordKind::Image,
                 frostline_store::RecordKind::Delta => RecordKind::Delta,
                 frostline_store::RecordKind::Tail => RecordKind::Tail,
             };
-            writer.write_record(*lba, kind, hotness, *bytes)
+            writer.write_record(*lba, kind, hotness, *bytes, *following)
         }
         StoreEvent::Trimmed { lba } => writer.trim(*lba, 1),
         StoreEvent::Merged { lba, bytes } => writer.merge(*lba, *bytes),

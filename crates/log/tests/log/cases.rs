@@ -31,6 +31,8 @@ pub struct Trace {
     /// The number of writes before each trim, and the trimmed page.
     pub trims: Vec<(usize, u32)>,
     pub starts: Vec<u64>,
+    /// Pages of the same request that follow each write, four writes a byte.
+    following: Vec<u8>,
     pub lifespans: Vec<u32>,
     means: Vec<f32>,
 }
@@ -41,6 +43,7 @@ impl Trace {
         let mut words = Vec::new();
         let mut trims = Vec::new();
         let mut firsts = Vec::new();
+        let mut behind = Vec::new();
         for &Request { first, pages, is_trim } in &requests {
             let lbas = (0..pages).map(|k| (first + k) % space);
             if is_trim {
@@ -48,10 +51,13 @@ impl Trace {
             } else {
                 firsts.push(words.len());
                 words.extend(lbas);
+                behind.extend((0..pages).rev().map(|pages| pages.min(3) as u8));
             }
         }
         let mut starts = vec![0; words.len().div_ceil(64)];
         firsts.iter().for_each(|i| starts[i / 64] |= 1 << (i % 64));
+        let four = |some: &[u8]| some.iter().rev().fold(0, |byte, pages| byte << 2 | pages);
+        let following = behind.chunks(4).map(four).collect();
         let written = |i: usize| words[i + 1..].iter().position(|&lba| lba == words[i]);
         let trimmed = |i: usize| trims.iter().find(|(at, lba)| *at > i && *lba == words[i]);
         let lifespan = |i| {
@@ -68,7 +74,7 @@ impl Trace {
         for (word, _) in words.iter_mut().zip(&lifespans).filter(|(_, l)| **l == NEVER) {
             *word |= WORD_LAST;
         }
-        Trace { requests, words, trims, starts, lifespans, means }
+        Trace { requests, words, trims, starts, following, lifespans, means }
     }
 
     /// Replays a range of the trace's writes, in the form `writes`, and makes the trims before each
@@ -95,7 +101,8 @@ impl Trace {
 
     pub fn writes(&self) -> Writes<'_> {
         let (starts, lifespans) = (Some(&self.starts[..]), Some(&self.lifespans[..]));
-        Writes { starts, lifespans, ..Writes::new(&self.words) }
+        let following = Some(&self.following[..]);
+        Writes { starts, following, lifespans, ..Writes::new(&self.words) }
     }
 
     /// True if write `i` begins a request.
@@ -103,7 +110,12 @@ impl Trace {
         self.starts[i / 64] >> (i % 64) & 1 == 1
     }
 
-    /// Pages in the request that begins with write `i`.
+    /// Pages of its request that follow write `i`, 3 at most.
+    pub fn following(&self, i: usize) -> u8 {
+        (self.request_pages(i) - 1).min(3) as u8
+    }
+
+    /// Pages from write `i` to the end of its request.
     pub fn request_pages(&self, i: usize) -> u32 {
         let more = (i + 1..self.words.len()).take_while(|&j| !self.begins(j));
         more.count() as u32 + 1

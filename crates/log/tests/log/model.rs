@@ -56,6 +56,7 @@ fn same_as_model<S: Scheme>(
                 units: writes.units(i, case.options.page_units),
                 kind: u32::from(writes.is_delta(i)) + u32::from(writes.is_tail(i)),
                 lifespan: case.trace.lifespans[i],
+                following: case.trace.following(i),
                 request: begins.then(|| case.trace.request_pages(i)),
                 merged: case.merged(i),
             })

@@ -36,6 +36,8 @@ pub struct PageWrite {
     pub lifespan: u32,
     /// Pages of the request that begins with this write.
     pub request: Option<u32>,
+    /// Pages of the same request that follow, 3 at most.
+    pub following: u8,
     /// Units of the images that merges of this version of the page make, one after the other.
     pub merged: Vec<u32>,
 }
@@ -71,6 +73,8 @@ pub struct Model {
     cleaning: bool,
     /// The LBA whose page is shown to the scheme at the next user write.
     turn: u32,
+    /// The number of stretches of LBAs that were shown before.
+    stretches: u32,
     /// The largest LBA that was written.
     last: u32,
     pub now: u32,
@@ -102,6 +106,7 @@ impl Model {
             unreset: 0,
             cleaning: false,
             turn: 0,
+            stretches: 0,
             last: 0,
             now: options.start,
             counts: Counts {
@@ -125,7 +130,7 @@ impl Model {
     pub fn write(&mut self, write: PageWrite) -> Result<(), LogError> {
         let page = write.word & MAX_LBA;
         let (lba, units) = self.record_of(page, &write);
-        let PageWrite { word, lifespan, request, merged, .. } = write;
+        let PageWrite { word, lifespan, request, following, merged, .. } = write;
         if let Some(pages) = request {
             let request = Request { lba, pages, now: self.now, valid: self.map.len() as u64 };
             self.scheme.on_request(&request);
@@ -142,6 +147,7 @@ impl Model {
             valid: self.map.len() as u64,
             last: word & WORD_LAST != 0,
             lifespan,
+            following,
             hotness: None,
         };
         if self.scheme.sees_others() {
@@ -151,7 +157,14 @@ impl Model {
                 self.scheme.on_survey(page, self.now);
             }
             self.last = self.last.max(lba);
-            self.turn = if self.turn < self.last { self.turn + 1 } else { 0 };
+            self.turn += 1;
+            if self.turn % 8 == 0 || self.turn > self.last {
+                // The next stretch of eight, at a multiple of the golden ratio.
+                self.stretches = self.stretches.wrapping_add(1);
+                let part = self.stretches.wrapping_mul(0x9e37_79b9);
+                let stretches = u64::from(self.last / 8 + 1);
+                self.turn = (u64::from(part) * stretches / (1 << 32)) as u32 * 8;
+            }
         }
         let state = self.states.entry(lba).or_insert_with(Zeroable::zeroed);
         let class = self.scheme.place_user(&write, state);

@@ -21,7 +21,7 @@ use crate::stub::Stub;
 /// Places a user write, and puts its entry back into the map.
 pub fn place_user<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<Placed, LogError> {
     let mut entry = volume.map().get(lba as usize).copied().unwrap_or_else(Zeroable::zeroed);
-    let placed = volume.place_user(lba, &mut entry, Units::PAGE, None)?;
+    let placed = volume.place_user(lba, &mut entry, Units::PAGE, 0, None)?;
     volume.map_mut()[lba as usize] = entry;
     Ok(placed)
 }

@@ -341,10 +341,13 @@ impl Scheme for Survival {
         };
         let sequel = self.streams.write(write.lba);
         let context = match write.hotness {
-            Some(hotness) if self.hinted => contexts::hinted(page.lifespans, hotness),
+            Some(hotness) if self.hinted => {
+                contexts::hinted(page.lifespans, hotness, write.following)
+            }
             _ => {
                 let Sequel { before: front, run, .. } = sequel;
-                let around = Around { lived, front, run, behind: self.behind };
+                let around =
+                    Around { lived, front, run, behind: self.behind, following: write.following };
                 self.extents.context(write.lba, page.lifespans, &around)
             }
         };

@@ -1,4 +1,4 @@
-//! The context of a page when it is written, a number of 18 bits.
+//! The context of a page when it is written, a number of 20 bits.
 //!
 //! The bits, from the lowest on: the octave of the page's last lifespan, and a mean of the octaves
 //! of those before (4 bits each). Then, if a block layer writes the page: whether the page in front was written just
@@ -6,19 +6,19 @@
 //! version that ends, or is older (2); and the mean lifespan of the page's extent, in steps of two
 //! octaves (3). Or, if an engine writes it with a record: whether the page was new, as full as
 //! before, fuller or emptier (2); the number of its modifications since it was read, in steps of
-//! two octaves (2); and its origin (6).
+//! two octaves (2); and its origin (6). Above both: the pages that follow in the same request (2).
 //!
 //! A page that a block layer writes in a run of [`RUN`] pages has a context with less in it: the
-//! last lifespan, in steps of two octaves, and a bit that only runs have. The pages of a run belong
-//! to a file or to a log, and mostly die together. What lay at their LBAs before may have been parts
-//! of several files, so contexts with more in them would part what dies together; and the many pages
-//! of a file are one observation, which would look like many.
+//! last lifespan, in steps of two octaves, the pages that follow, and a bit that only runs have.
+//! The pages of a run belong to a file or to a log, and mostly die together. What lay at their LBAs
+//! before may have been parts of several files, so contexts with more in them would part what dies
+//! together; and the many pages of a file are one observation, which would look like many.
 
 use super::ages::Ages;
 use crate::hotness::{Activity, Hotness};
 
 /// Number of contexts.
-pub const CONTEXTS: usize = 1 << 18;
+pub const CONTEXTS: usize = 1 << 20;
 /// Octaves of lifespans in a context; octave 0 stands for a page without a last lifespan.
 pub const OCTAVES: usize = 16;
 /// LBAs in an extent: 2^8.
@@ -35,6 +35,10 @@ const JUST_WRITTEN: u32 = 64;
 pub const RUN: u32 = 17;
 /// Marks the context of a page in a run.
 const IN_RUN: usize = 1 << 14;
+/// Where the pages that follow in the request lie in the context of a page that a block layer
+/// writes, and of one that an engine writes with a record.
+const FOLLOWING: u32 = 15;
+const HINTED_FOLLOWING: u32 = 18;
 
 /// The octave of the last lifespan of a page, that of the version before the valid one, and a mean of
 /// the octaves of those before; 0 for none.
@@ -86,11 +90,13 @@ pub struct Around {
     pub run: u32,
     /// Age of the page behind, if it is valid.
     pub behind: Option<u32>,
+    /// Pages of the same request that follow, at most 3.
+    pub following: u8,
 }
 
 /// The context of a page that an engine writes with a hotness record.
 #[inline(always)]
-pub fn hinted(lifespans: Lifespans, hotness: &Hotness) -> usize {
+pub fn hinted(lifespans: Lifespans, hotness: &Hotness, following: u8) -> usize {
     let Hotness { origin, current, last, .. } = hotness;
     let filling = match last {
         new if *new == Activity::default() => 0,
@@ -98,7 +104,9 @@ pub fn hinted(lifespans: Lifespans, hotness: &Hotness) -> usize {
         last => 2 + usize::from(current.valid_bytes < last.valid_bytes),
     };
     let modified = (u32::from(current.modifications) + 1).ilog2() as usize / 2;
-    usize::from(lifespans.0) | filling << 8 | modified.min(3) << 10 | (*origin as usize % 64) << 12
+    let origin = *origin as usize % 64;
+    let hints = filling << 8 | modified.min(3) << 10 | origin << 12;
+    usize::from(lifespans.0) | hints | usize::from(following) << HINTED_FOLLOWING
 }
 
 /// The mean lifespans of extents.
@@ -131,8 +139,9 @@ impl Extents {
                 step = (((*mean - self.first) * 0.5 + 1.0) as u8).min(6);
             }
         }
+        let following = usize::from(around.following) << FOLLOWING;
         if around.run >= RUN {
-            return IN_RUN | lifespans.last_of_two_octaves();
+            return IN_RUN | lifespans.last_of_two_octaves() | following;
         }
         let front = usize::from(around.front.is_some_and(|age| age <= JUST_BEFORE));
         let behind = match around.behind {
@@ -140,7 +149,7 @@ impl Extents {
             Some(age) if age <= JUST_WRITTEN => 1,
             Some(age) => 2 + usize::from(age >= around.lived.unwrap_or(0)),
         };
-        usize::from(lifespans.0) | front << 8 | behind << 9 | usize::from(step) << 11
+        usize::from(lifespans.0) | front << 8 | behind << 9 | usize::from(step) << 11 | following
     }
 
     /// Bytes it holds.
@@ -159,8 +168,11 @@ mod tests {
         let new = Around::default();
         assert_eq!(extents.context(700, Lifespans::default(), &new), 7 << 11, "nothing is known");
         let past = Lifespans::default().then(3).then(5);
-        let around = Around { lived: Some(5000), front: Some(1), run: 2, behind: Some(100) };
+        let around =
+            Around { lived: Some(5000), front: Some(1), run: 2, behind: Some(100), following: 0 };
         assert_eq!(extents.context(700, past, &around), 0x35 | 1 << 8 | 2 << 9 | 3 << 11);
+        let first = Around { following: 2, ..around };
+        assert_eq!(extents.context(700, past, &first) >> FOLLOWING, 2);
         let alone = Around { front: Some(17), run: 2, behind: Some(64), ..Around::default() };
         assert_eq!(extents.context(701, past, &alone), 0x35 | 1 << 9 | 3 << 11, "same extent");
         let older = Around { lived: Some(80), behind: Some(100), ..Around::default() };
@@ -180,16 +192,22 @@ mod tests {
     #[test]
     fn pages_of_a_run_have_one_context_for_two_octaves() {
         let mut extents = Extents::new(1 << 12, 1024);
-        let mut context = |lifespans, run, behind| {
-            let around = Around { lived: Some(5000), front: Some(1), run, behind };
+        let mut request = |lifespans, run, behind, following| {
+            let around = Around { lived: Some(5000), front: Some(1), run, behind, following };
             extents.context(700, lifespans, &around)
         };
+        let mut context = |lifespans, run, behind| request(lifespans, run, behind, 0);
         let past = |octave| Lifespans::default().then(3).then(octave);
         assert_eq!(context(past(5), RUN, Some(100)), IN_RUN | 5);
         assert_eq!(context(past(4), RUN + 1, None), IN_RUN | 5);
         assert_eq!(context(past(6), RUN, None), IN_RUN | 7);
         assert_eq!(context(Lifespans::default(), RUN, None), IN_RUN, "new pages");
         assert_ne!(context(past(5), RUN - 1, Some(100)), context(past(4), RUN - 1, None));
+        assert_eq!(
+            request(past(5), RUN, None, 3),
+            IN_RUN | 5 | 3 << FOLLOWING,
+            "the tail lies apart"
+        );
     }
 
     #[test]
@@ -201,11 +219,13 @@ mod tests {
         };
         let hotness = |current, last| Hotness { origin: 7, current, last, lifespan: 0 };
         let past = Lifespans::default().then(3).then(5);
-        let context = |current, last| hinted(past, &hotness(current, last));
+        let context = |current, last| hinted(past, &hotness(current, last), 0);
         assert_eq!(context(activity(90, 0), Activity::default()), 0x35 | 7 << 12, "new");
         assert_eq!(context(activity(90, 3), activity(90, 1)), 0x35 | 1 << 8 | 1 << 10 | 7 << 12);
         assert_eq!(context(activity(99, 80), activity(90, 1)), 0x35 | 2 << 8 | 3 << 10 | 7 << 12);
         assert_eq!(context(activity(9, 65_535), activity(90, 1)) >> 8 & 15, 3 | 3 << 2);
+        let batch = hinted(past, &hotness(activity(90, 0), Activity::default()), 3);
+        assert_eq!(batch, 0x35 | 7 << 12 | 3 << HINTED_FOLLOWING);
     }
 
     #[test]

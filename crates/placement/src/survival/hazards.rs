@@ -8,7 +8,7 @@ use super::tally::{AgeColumn, AgeTally};
 /// Rows of counts. The first [`OCTAVES`] rows are for the octaves of the last lifespan. The
 /// contexts that come first get rows of their own; later ones share the row of their last
 /// lifespan's octave.
-pub const ROWS: usize = 4096;
+pub const ROWS: usize = 8192;
 /// Pseudo-deaths: the weight of a parent's hazard in a row's.
 const PRIOR: f32 = 2.0;
 /// The share of counts that is kept from one epoch to the next.

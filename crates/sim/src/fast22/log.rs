@@ -184,6 +184,7 @@ impl<'a> Fast22Log<'a> {
             valid: valid - u64::from(sealed),
             last: writes.words[i] & WORD_LAST != 0,
             lifespan: writes.lifespan(i),
+            following: writes.following(i),
             hotness: writes.hotness(i),
         };
         self.valid += u64::from(zone == 0);

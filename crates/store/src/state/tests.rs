@@ -32,7 +32,7 @@ fn page(state: &mut State, lba: u32) -> MappedPage<&mut State> {
 fn write(state: &mut State, lba: u32) {
     let write = PageWrite { lba, page: &PAGE, hotness: None, changed: None };
     let compressor = Compressor::new(Compression::Lz4);
-    let packed = PackedPage::of(&write, state.layout.sizes, &compressor);
+    let packed = PackedPage::of(&write, 0, state.layout.sizes, &compressor);
     page(state, lba).write(packed).unwrap();
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct Told {
     pub bytes: u16,
     /// The record that a write made.
     pub kind: RecordKind,
+    /// Pages of the same request that are in later rows.
+    pub following: u8,
 }
 
 /// The optional columns of a table.
@@ -27,6 +29,8 @@ pub(crate) struct OptionalColumns {
     pub bytes: bool,
     /// True for the column of the kinds of records.
     pub kinds: bool,
+    /// True for the column of the pages that follow in the same request.
+    pub following: bool,
 }
 
 /// True if bytes are known of an operation: of the record that it wrote, or would have written.

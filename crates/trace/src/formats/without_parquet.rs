@@ -38,6 +38,10 @@ impl ParquetTable {
         match *self {}
     }
 
+    pub(crate) fn following(&self) -> Option<&[u8]> {
+        match *self {}
+    }
+
     pub(crate) fn consumed(&self) -> u64 {
         match *self {}
     }

@@ -29,6 +29,25 @@ fn starts_mark_first_pages_and_are_absent_when_all_are() {
     assert_eq!(volume.times, Some(vec![1, 2, 2, 2, 3]));
 }
 
+fn following(volume: &frostline_trace::Writes) -> Option<Vec<u8>> {
+    let following = volume.following.as_ref()?;
+    Some((0..following.len()).map(|i| following.get(i)).collect())
+}
+
+#[test]
+fn requests_tell_what_follows_a_page_and_page_numbers_do_not() {
+    let scratch = Scratch::new();
+    let (text, parquet) = (scratch.path("t"), scratch.path("t.parquet"));
+    std::fs::write(&text, b"1,W,0,4096,1\n1,W,0,20480,2\n1,W,4096,4096,3\n").unwrap();
+    frostline_trace::convert(&text, &LoadOptions::default(), &parquet, &mut |_| ()).unwrap();
+    for path in [text, parquet] {
+        let volume = &load_with(&path, &LoadOptions::default()).volumes[0];
+        assert_eq!(following(volume), Some(vec![0, 3, 3, 2, 1, 0, 0]), "{path:?}");
+    }
+    let numbers = scratch.file("t.u32", &u32s(&[4, 5, 6]));
+    assert_eq!(following(&load_with(&numbers, &LoadOptions::default()).volumes[0]), None);
+}
+
 #[test]
 fn pages_have_the_size_asked_for() {
     let scratch = Scratch::new();

@@ -135,6 +135,21 @@ fn starts_of_preload_and_trace_are_joined() {
 }
 
 #[test]
+fn what_follows_is_guessed_of_the_part_without_requests_alone() {
+    let mut known = frostline_trace::Following::default();
+    assert!([1, 0, 0].into_iter().all(|pages| known.push(pages)));
+    let second = Writes { following: Some(known), ..writes(&[4, 5, 6]) };
+    let joined = prepared(Some(writes(&[1, 2, 3])), second.clone());
+    let numbers =
+        |of: &frostline_trace::Following| -> Vec<u8> { (0..of.len()).map(|i| of.get(i)).collect() };
+    assert_eq!(numbers(&joined.following), [2, 1, 0, 1, 0, 0]);
+    assert_eq!(joined.guessed, 0..3);
+    assert_eq!(numbers(&joined.following.without(joined.guessed.clone())), [0, 0, 0, 1, 0, 0]);
+    assert_eq!(prepared(None, second).guessed, 0..0);
+    assert_eq!(prepared(Some(writes(&[9])), writes(&[1, 2])).guessed, 0..3);
+}
+
+#[test]
 fn times_of_a_preload_precede_those_of_the_trace() {
     let timed =
         |times: &[u64]| Writes { times: Some(times.to_vec()), ..writes(&vec![0; times.len()]) };

@@ -160,12 +160,12 @@ fn write_records(to: &std::path::Path) {
     trace.write(7, &Hotness::default(), 2900).unwrap();
     trace.write(8, &Hotness::default(), 4096).unwrap();
     trace.sync().unwrap();
-    trace.write_record(7, RecordKind::Delta, &Hotness::default(), 120).unwrap();
+    trace.write_record(7, RecordKind::Delta, &Hotness::default(), 120, 0).unwrap();
     trace.merge(7, 2950).unwrap();
     trace.merge(8, 3000).unwrap();
     trace.trim(8, 1).unwrap();
     trace.sync().unwrap();
-    trace.write_record(7, RecordKind::Tail, &Hotness::default(), 90).unwrap();
+    trace.write_record(7, RecordKind::Tail, &Hotness::default(), 90, 2).unwrap();
     assert_eq!(trace.finish().unwrap(), 4);
 }
 
@@ -181,6 +181,8 @@ fn deltas_tails_merges_and_syncs_are_read_as_they_were_written_and_kept_by_a_con
         assert_eq!(writes.bytes.as_deref(), Some(&[2900, 4096, 120, 90][..]));
         let kinds = writes.kinds.as_ref().unwrap();
         assert_eq!((kinds.deltas().words(), kinds.tails().words()), (&[0b1100][..], &[0b1000][..]));
+        let following = writes.following.as_ref().unwrap();
+        assert_eq!([0, 1, 2, 3].map(|i| following.get(i)), [0, 0, 0, 2]);
         let merge = |lba, bytes| MergeAt { at: 3, lba, bytes };
         assert_eq!(writes.merges, [merge(7, 2950), merge(8, 3000)]);
         // Behind a preload all places are later.

@@ -1,7 +1,8 @@
 //! Checksums over the content of a `parquet` trace, because the library writes none for its pages.
 //!
-//! CRC-32C over all requests, over all hotness records, over the bytes of pages, and over the kinds of records.
-//! They are in the file's key-value metadata, and compared when the last row has been read.
+//! CRC-32C over all requests, over all hotness records, over the bytes of pages, over the kinds of
+//! records, and over what follows in requests. They are in the file's key-value metadata, and
+//! compared when the last row has been read.
 
 use frostline_placement::Hotness;
 
@@ -20,6 +21,9 @@ pub(crate) const OF_BYTES: &str = "frostline.bytes.crc32c";
 
 /// The name of the checksum of the kinds of records.
 pub(crate) const OF_KINDS: &str = "frostline.delta.crc32c";
+
+/// The name of the checksum of what follows in requests.
+pub(crate) const OF_FOLLOWING: &str = "frostline.following.crc32c";
 
 /// A running checksum.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -55,6 +59,11 @@ impl Checksum {
     /// Adds the kind of a request's record.
     pub(crate) fn add_kind(&mut self, kind: RecordKind) {
         self.add(&[kind as u8]);
+    }
+
+    /// Adds the pages that follow a request's own in later rows.
+    pub(crate) fn add_following(&mut self, following: u8) {
+        self.add(&[following]);
     }
 
     /// The checksum as text, for the metadata.

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use frostline_placement::Hotness;
+use frostline_placement::{FOLLOWING_MOST, Hotness};
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use super::checksum::{Checksum, OF_BYTES, OF_HOTNESS, OF_KINDS, OF_REQUESTS};
+use super::checksum::{Checksum, OF_BYTES, OF_FOLLOWING, OF_HOTNESS, OF_KINDS, OF_REQUESTS};
 use super::column::{StoredColumn, Values, guarded, place_of};
 use super::file::BoundedFile;
 use super::hotness::{HotnessColumns, Places, record};
@@ -23,14 +23,18 @@ use crate::volumes::Volumes;
 /// Records that are decoded in one step.
 const BATCH: usize = 4096;
 
-/// The columns, in the order of [`RowGroup::columns`]; the last three may be absent.
-const COLUMNS: [&str; 7] = ["time", "op", "offset", "length", "volume", "bytes", "delta"];
+/// The columns, in the order of [`RowGroup::columns`]; the last four may be absent.
+const COLUMNS: [&str; 8] =
+    ["time", "op", "offset", "length", "volume", "bytes", "delta", "following"];
 
 /// The index of the bytes of pages in [`COLUMNS`].
 const BYTES: usize = 5;
 
 /// The index of the kinds of records.
 const KIND: usize = 6;
+
+/// The index of the pages that follow in the same request.
+const FOLLOWING: usize = 7;
 
 /// An input file in Parquet.
 pub(crate) struct ParquetTable {
@@ -47,6 +51,8 @@ pub(crate) struct ParquetTable {
     bytes: Vec<u16>,
     /// The kinds of the records of these requests, if the file has them.
     kinds: Vec<RecordKind>,
+    /// The pages that follow these requests in later rows, if the file has them.
+    following: Vec<u8>,
     group: Option<RowGroup>,
     next_group: usize,
     taken: u64,
@@ -55,6 +61,7 @@ pub(crate) struct ParquetTable {
     of_hotness: Checksum,
     of_bytes: Checksum,
     of_kinds: Checksum,
+    of_following: Checksum,
 }
 
 /// Some rows, column by column.
@@ -109,6 +116,7 @@ impl ParquetTable {
             records: Vec::new(),
             bytes: Vec::new(),
             kinds: Vec::new(),
+            following: Vec::new(),
             group: None,
             next_group: 0,
             taken: 0,
@@ -117,6 +125,7 @@ impl ParquetTable {
             of_hotness: Checksum::default(),
             of_bytes: Checksum::default(),
             of_kinds: Checksum::default(),
+            of_following: Checksum::default(),
         })
     }
 
@@ -140,6 +149,12 @@ impl ParquetTable {
         self.places[KIND].map(|_| &self.kinds[..])
     }
 
+    /// The pages of the same requests in later rows, of the requests read last; `None` if the file
+    /// does not say.
+    pub(crate) fn following(&self) -> Option<&[u8]> {
+        self.places[FOLLOWING].map(|_| &self.following[..])
+    }
+
     /// Bytes of the row groups read so far.
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed
@@ -154,6 +169,7 @@ impl ParquetTable {
         self.records.clear();
         self.bytes.clear();
         self.kinds.clear();
+        self.following.clear();
         while !sink.is_full() {
             let Some(group) = &mut self.group else {
                 if self.next_group == self.reader.num_row_groups() {
@@ -189,7 +205,7 @@ impl ParquetTable {
                     *column = Some(StoredColumn::open(group.as_ref(), place)?);
                 }
             }
-            for column in [BYTES, KIND] {
+            for column in [BYTES, KIND, FOLLOWING] {
                 // Another column may happen to have this name.
                 let open = |place| StoredColumn::open(group.as_ref(), place).ok();
                 columns[column] = self.places[column].and_then(open);
@@ -232,6 +248,12 @@ impl ParquetTable {
             self.kinds.push(kind);
             self.of_kinds.add_kind(kind);
         }
+        if self.places[FOLLOWING].is_some() {
+            let is_write = request.op == Op::Write;
+            let following = if is_write { following(&batch.columns[FOLLOWING], i) } else { 0 };
+            self.following.push(following);
+            self.of_following.add_following(following);
+        }
         self.of_requests.add_request(&request, &sink.volumes.names()[request.volume as usize]);
         sink.push(request)
     }
@@ -249,6 +271,9 @@ impl ParquetTable {
             // This includes the case that the column has lost its name.
             _ if !agrees(OF_BYTES, self.of_bytes) => "the bytes of its pages are not those written",
             _ if !agrees(OF_KINDS, self.of_kinds) => "its deltas are not those written",
+            _ if !agrees(OF_FOLLOWING, self.of_following) => {
+                "what follows in its requests is not as written"
+            }
             Some(_) if !agrees(OF_HOTNESS, self.of_hotness) => {
                 "its hotness records are not those written"
             }
@@ -309,6 +334,11 @@ fn request(
 /// is another that happens to have this name, it is the largest number.
 fn bytes(column: &Option<Values>, i: usize) -> u16 {
     number(column, i).and_then(|value| u16::try_from(value).ok()).unwrap_or(u16::MAX)
+}
+
+/// The pages in later rows that belong to the request of row `i` of a batch, at most 3.
+fn following(column: &Option<Values>, i: usize) -> u8 {
+    number(column, i).map_or(0, |value| value.clamp(0, FOLLOWING_MOST.into()) as u8)
 }
 
 /// The kind of the record that row `i` of a batch wrote: an image, if there is no number.

@@ -15,7 +15,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
-use super::checksum::{Checksum, OF_BYTES, OF_HOTNESS, OF_KINDS, OF_REQUESTS};
+use super::checksum::{Checksum, OF_BYTES, OF_FOLLOWING, OF_HOTNESS, OF_KINDS, OF_REQUESTS};
 use crate::error::TraceError;
 use crate::formats::told::{OptionalColumns, Told, has_bytes};
 use crate::hotness::{FIELDS, values};
@@ -45,10 +45,13 @@ pub(crate) struct TableWriter {
     bytes: Option<Vec<u16>>,
     /// The kinds of their records; `None` if the file has no column for them.
     kinds: Option<Vec<RecordKind>>,
+    /// The pages that follow them in later rows; `None` if the file has no column for them.
+    following: Option<Vec<u8>>,
     of_requests: Checksum,
     of_hotness: Checksum,
     of_bytes: Checksum,
     of_kinds: Checksum,
+    of_following: Checksum,
 }
 
 impl TableWriter {
@@ -66,10 +69,12 @@ impl TableWriter {
             hotness: more.hotness.then(Vec::new),
             bytes: more.bytes.then(Vec::new),
             kinds: more.kinds.then(Vec::new),
+            following: more.following.then(Vec::new),
             of_requests: Checksum::default(),
             of_hotness: Checksum::default(),
             of_bytes: Checksum::default(),
             of_kinds: Checksum::default(),
+            of_following: Checksum::default(),
         })
     }
 
@@ -79,7 +84,7 @@ impl TableWriter {
         &mut self,
         request: Request,
         names: &[String],
-        Told { hotness, bytes, kind }: Told,
+        Told { hotness, bytes, kind, following }: Told,
     ) -> Result<(), TraceError> {
         self.group.push(request);
         if let Some(all) = &mut self.bytes {
@@ -90,6 +95,11 @@ impl TableWriter {
         if let Some(all) = &mut self.kinds {
             all.push(kind);
             self.of_kinds.add_kind(kind);
+        }
+        if let Some(all) = &mut self.following {
+            let following = if request.op == Op::Write { following } else { 0 };
+            all.push(following);
+            self.of_following.add_following(following);
         }
         self.of_requests.add_request(&request, &names[request.volume as usize]);
         if let Some(all) = &mut self.hotness {
@@ -125,6 +135,9 @@ impl TableWriter {
         }
         if self.kinds.is_some() {
             note(OF_KINDS, self.of_kinds);
+        }
+        if self.following.is_some() {
+            note(OF_FOLLOWING, self.of_following);
         }
         self.writer.close()?;
         Ok(())
@@ -167,6 +180,9 @@ impl TableWriter {
         if let Some(kinds) = &mut self.kinds {
             columns.push(WrittenColumn::Words(kinds.drain(..).map(|kind| kind as i32).collect()));
         }
+        if let Some(following) = &mut self.following {
+            columns.push(WrittenColumn::Words(following.drain(..).map(i32::from).collect()));
+        }
         let mut group = self.writer.next_row_group()?;
         for column in columns {
             if let Some(mut writer) = group.next_column()? {
@@ -198,6 +214,9 @@ fn begin(file: File, with: OptionalColumns) -> Result<SerializedFileWriter<File>
     }
     if with.kinds {
         more += &column(("delta", u32::from(u8::MAX)));
+    }
+    if with.following {
+        more += &column(("following", u32::from(u8::MAX)));
     }
     let schema = Arc::new(parse_message_type(&format!("message trace {{{SCHEMA}{more}}}"))?);
     SerializedFileWriter::new(file, schema, Arc::new(properties.build()))
