@@ -435,10 +435,14 @@ fn class_of(cell: u8) -> usize {
 }
 
 /// The numbers of clusters and of streams' classes that there is room for. With few spare zones
-/// both shrink in proportion, since free pages in open zones are missing as over-provisioning.
+/// both shrink in proportion, since free pages in open zones are missing as over-provisioning. With
+/// next to none, four open zones would leave nothing to clean with.
 fn within(room: Room, clustered: usize, streamed: usize) -> (usize, usize) {
     let most = clustered + streamed;
-    let spare = room.spare_zones.map(|spare| (spare as usize / SPARE).max(FEWEST));
+    let spare = room.spare_zones.map(|spare| match spare as usize {
+        spare if spare <= FEWEST => 2,
+        spare => (spare / SPARE).max(FEWEST),
+    });
     let open = room.open_zones.map(|open| open as usize);
     let all = spare.into_iter().chain(open).fold(most, usize::min);
     if all == most {
@@ -503,7 +507,8 @@ mod tests {
     fn few_spare_zones_mean_few_classes() {
         let few = |spare| Room { spare_zones: Some(spare), ..Room::default() };
         let classes = |spare| within(few(spare), 8, 6);
-        assert_eq!((classes(0), classes(12), classes(24)), ((3, 1), (3, 1), (5, 3)));
+        assert_eq!((classes(0), classes(4)), ((2, 0), (2, 0)));
+        assert_eq!((classes(5), classes(12), classes(24)), ((3, 1), (3, 1), (5, 3)));
         assert_eq!((classes(42), classes(1000)), ((8, 6), (8, 6)));
         assert_eq!(within(few(3), 2, 0), (2, 0));
         assert_eq!(within(Room { open_zones: Some(10), ..few(1000) }, 8, 6), (6, 4));
