@@ -10,6 +10,7 @@ use super::zone_epoch::ZoneEpoch;
 use crate::StoreError;
 use crate::error::of_zone;
 use crate::format::{Note, OPENED};
+use crate::leaf::pages_of_leaf;
 use crate::state::Restored;
 use crate::written::Written;
 
@@ -68,8 +69,7 @@ impl Recovery<'_> {
         let mut state = self.inner.state()?;
         if let Some(leaf) = state.volume.map().last_leaf() {
             // It tells which LBAs are in use at all. One that can't be read is met again when it is used.
-            let first = state.volume.map().leaves().pages_of(leaf).start;
-            drop(self.inner.mapped(state, first));
+            drop(self.inner.mapped(state, pages_of_leaf(leaf).start));
             state = self.inner.state()?;
         }
         state.restore(Restored {
