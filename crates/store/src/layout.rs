@@ -303,7 +303,8 @@ pub fn sure_images(fixed: &Super, sizes: Sizes) -> u32 {
 
 /// Pages that a zone holds in any case: as many as it has room to keep all of them.
 fn sure_pages(fixed: &Super, sizes: Sizes) -> u32 {
-    sure_images(fixed, sizes) * PAGE as u32 / kept_bytes(sizes.unit())
+    let bytes = u64::from(sure_images(fixed, sizes)) * PAGE as u64;
+    (bytes / u64::from(kept_bytes(sizes.unit()))) as u32
 }
 
 /// Bytes that a store with units of so many bytes keeps for each page: those of a whole image, and of the
