@@ -16,6 +16,8 @@ pub struct Metadata {
     /// Bytes of a place in a leaf, and of a row.
     pub place: usize,
     pub row: usize,
+    /// Pages of a leaf.
+    pub leaf: usize,
     /// User writes when the table was written.
     pub time: u64,
     /// Number of the first chunk that the table does not cover.
@@ -58,9 +60,6 @@ pub struct TrimmedPage {
     pub serial: u64,
 }
 
-/// Pages whose places are in one leaf.
-const PAGES_OF_LEAF: usize = 1024;
-
 /// The places of a page's image, its delta and its tail.
 pub type Places = [Option<Place>; 3];
 
@@ -75,16 +74,16 @@ impl MapLeaf {
     /// those of the deltas and tails that there are, each behind twice the index of its page and 1, or 2 for a tail.
     pub fn pages(&self, meta: &Metadata) -> BTreeMap<u32, Places> {
         let mut pages = BTreeMap::new();
-        for index in 0..PAGES_OF_LEAF {
+        for index in 0..meta.leaf {
             if let Some(place) = self.place(meta, index * meta.row) {
-                pages.insert(self.page(index), [Some(place), None, None]);
+                pages.insert(self.page(meta, index), [Some(place), None, None]);
             }
         }
-        let mut at = PAGES_OF_LEAF * meta.row;
+        let mut at = meta.leaf * meta.row;
         while at + 2 + meta.row <= self.bytes.len() {
             let key = usize::from(u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]));
             let Some(key) = key.checked_sub(1) else { break };
-            if let Some(places) = pages.get_mut(&self.page(key / 2)) {
+            if let Some(places) = pages.get_mut(&self.page(meta, key / 2)) {
                 places[1 + key % 2] = self.place(meta, at + 2);
             }
             at += 2 + meta.row;
@@ -93,8 +92,8 @@ impl MapLeaf {
     }
 
     /// The page with this index.
-    fn page(&self, index: usize) -> u32 {
-        self.number * PAGES_OF_LEAF as u32 + index as u32
+    fn page(&self, meta: &Metadata, index: usize) -> u32 {
+        self.number * meta.leaf as u32 + index as u32
     }
 
     /// The place that a row tells.
@@ -153,8 +152,9 @@ impl Metadata {
             store: head.store,
             unit,
             offset_bits: u32::BITS - (zone_units - 1).leading_zeros(),
-            place: block.u32(136) as usize,
-            row: block.u32(140) as usize,
+            place: block.u32(136) as usize & 0xffff,
+            row: block.u32(136) as usize >> 16,
+            leaf: block.u32(140) as usize,
             time: u64_at(&table, 0),
             next_chunk: u64_at(&table, 16),
             zones: HashMap::new(),

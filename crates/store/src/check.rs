@@ -13,7 +13,6 @@ use crate::finding::Finding;
 use crate::format::PAGE;
 use crate::head::{ChunkHead, Head};
 use crate::inner::Inner;
-use crate::leaf::place_in_leaf;
 use crate::records::Record;
 use crate::zone_pool::DataZone;
 
@@ -166,7 +165,7 @@ impl<'a> Check<'a> {
             Err(_) if !is_first => {}
             Err(error) => {
                 self.unknown.insert(leaf);
-                self.report.findings.push(Finding::of_leaf(leaf, error)?);
+                self.report.findings.push(Finding::of_leaf(self.inner.layout.leaf, leaf, error)?);
             }
         }
         Ok(())
@@ -290,7 +289,7 @@ impl<'a> Check<'a> {
             }
         };
         let is_mapped = |(place, record): &(Extent, &Record)| {
-            let (leaf, _) = place_in_leaf(sizes.page_of(record.lba));
+            let (leaf, _) = self.inner.layout.leaf.place_in_leaf(sizes.page_of(record.lba));
             place.slot.offset + place.units <= self.inner.layout.zone_units()
                 && live.is_mapped(*place)
                 && !self.unknown.contains(&leaf)

@@ -330,9 +330,11 @@ pub struct Super {
     /// Metadata zones.
     pub meta_zones: u32,
     /// Bytes of a place in a leaf of the map.
-    pub place: u32,
+    pub place: u16,
     /// Bytes of a row in a leaf of the map.
-    pub row: u32,
+    pub row: u16,
+    /// Pages of a leaf of the map.
+    pub leaf: u32,
     /// Scheme, as on the command line, filled up with zeroes.
     pub scheme: [u8; 128],
     /// Victim policy, as on the command line, filled up with zeroes.

@@ -13,7 +13,6 @@ use frostline_log::{LogError, Slot};
 use crate::chunk::Chunk;
 use crate::inner::{Guard, Inner};
 use crate::layout::sure_images;
-use crate::leaf::place_in_leaf;
 use crate::mapped_page::MappedPage;
 use crate::packing::PackedPage;
 use crate::state::State;
@@ -106,7 +105,7 @@ impl Inner {
         while let Some(absent) =
             pages.iter().find(|page| state.volume.map().position(page.lba).is_none())
         {
-            let (leaf, _) = place_in_leaf(absent.lba);
+            let (leaf, _) = self.layout.leaf.place_in_leaf(absent.lba);
             state = self.load(state, leaf)?;
         }
         Ok(state)

@@ -12,7 +12,7 @@ use crate::format::{
     BESIDE_ROWS, Note, PAGE, PlacedLeaf, SUPERBLOCKS, Super, TableHead, ZoneRow, ZoneRun,
 };
 use crate::head::BODY;
-use crate::leaf::{LeafShape, leaves_of};
+use crate::leaf::LeafShape;
 use crate::records::{ROW, Sizes};
 use crate::{Format, StoreError};
 
@@ -74,7 +74,8 @@ impl Layout {
         let zones = usable.len() as u32;
         let sizes = Sizes::new(format.unit)?;
         let leaf = leaf_shape(&fixed, sizes, &scheme)?;
-        (fixed.place, fixed.row) = (leaf.place() as u32, leaf.row() as u32);
+        (fixed.place, fixed.row) = (leaf.place() as u16, leaf.row() as u16);
+        fixed.leaf = leaf.pages();
         // For as many pages as are asked for, or as the zones could hold.
         let most = u64::from(zones) * u64::from(fixed.zone_pages);
         let pages = format.logical_pages.unwrap_or(most).min(MOST_PAGES);
@@ -130,7 +131,8 @@ impl Layout {
         }
         let scheme = schemes.parse(&word(&fixed.scheme)).map_err(recorded_scheme)?;
         let leaf = leaf_shape(&fixed, sizes, &scheme)?;
-        if (fixed.place, fixed.row) != (leaf.place() as u32, leaf.row() as u32) {
+        let form = (leaf.place() as u16, leaf.row() as u16, leaf.pages());
+        if (fixed.place, fixed.row, fixed.leaf) != form {
             let why = "a map of another form than the device and the scheme have";
             return Err(wrong(why.to_string()));
         }
@@ -188,7 +190,7 @@ impl Layout {
 
     /// Leaves of the map.
     pub fn leaves(&self) -> u32 {
-        leaves_of(self.fixed.logical_pages)
+        self.leaf.leaves_of(self.fixed.logical_pages)
     }
 
     /// Bytes of all leaves of the map, at most.
@@ -252,6 +254,7 @@ fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreEr
         meta_zones: 0,
         place: 0,
         row: 0,
+        leaf: 0,
         scheme: text("scheme", &format.scheme)?,
         victim: text("victim policy", &format.victim)?,
     })
@@ -259,19 +262,11 @@ fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreEr
 
 /// The rows of the leaves of a store whose zones are known.
 fn leaf_shape(fixed: &Super, sizes: Sizes, scheme: &SchemeSpec) -> Result<LeafShape, StoreError> {
-    let Super { device_zones, device_pages, zone_pages, .. } = *fixed;
+    let Super { device_zones, zone_pages, .. } = *fixed;
     let (units, state) = (sizes.page_units(), scheme.entry.page_bytes);
-    let refused = |why: String| StoreError::Options { what: "device", why };
-    let leaf = LeafShape::new(device_zones, zone_pages * units, units, state);
-    let leaf = leaf.ok_or_else(|| refused("more units than 64 bits can number".to_string()))?;
-    let least = leaf.most_pages() as u32 + 1 + SUPERBLOCKS;
-    match device_pages >= least {
-        true => Ok(leaf),
-        false => {
-            let why = format!("zones of {device_pages} pages: a leaf of the map needs {least}");
-            Err(refused(why))
-        }
-    }
+    let why = || "more units than 64 bits can number".to_string();
+    LeafShape::new(device_zones, zone_pages * units, units, state)
+        .ok_or_else(|| StoreError::Options { what: "device", why: why() })
 }
 
 /// Refuses more logical pages than the volume's zones can hold.
@@ -360,7 +355,7 @@ fn whole_checkpoint(
     logical: u64,
     zones: u32,
 ) -> u64 {
-    let leaves = u64::from(leaves_of(logical));
+    let leaves = u64::from(leaf.leaves_of(logical));
     let leaf_pages = leaf.most_pages() as u64;
     let together = (payload_pages(fixed) as u64 / leaf_pages).max(1);
     let records = leaves.div_ceil(together);

@@ -17,8 +17,11 @@ use frostline_placement::{AnyState, MOST_WORDS};
 use crate::format::PAGE;
 use crate::records::RecordKind;
 
-/// Pages whose places are in one leaf.
-pub const LEAF: u32 = 1024;
+/// Pages whose places are in one leaf, at most.
+const MOST_PAGES: u32 = 1024;
+
+/// Pages that a leaf takes on the device, at most: what the smallest zones have room for.
+const MOST_ON_DEVICE: usize = 13;
 
 /// Bytes of a record's sum.
 const SUM: usize = 4;
@@ -26,35 +29,11 @@ const SUM: usize = 4;
 /// Bytes that say which page's delta or tail a row is of.
 const KEY: usize = 2;
 
-/// Deltas and tails in a leaf, at most.
-const MOST_CHANGES: usize = 2 * LEAF as usize;
-
 /// Deltas and tails for which a leaf gets room when it has none left.
 const GROWTH: usize = 32;
 
 /// The state that a scheme keeps of a page.
 pub type StoredState = AnyState<MOST_WORDS>;
-
-/// Leaves of a store of so many pages.
-pub fn leaves_of(pages: u64) -> u32 {
-    pages.div_ceil(LEAF.into()) as u32
-}
-
-/// The leaf that has a page's row, and which of its rows that is.
-pub fn place_in_leaf(page: u32) -> (u32, usize) {
-    (page / LEAF, (page % LEAF) as usize)
-}
-
-/// The pages of a leaf.
-pub fn pages_of_leaf(leaf: u32) -> Range<u64> {
-    let first = u64::from(leaf) * u64::from(LEAF);
-    first..first + u64::from(LEAF)
-}
-
-/// A sentence that names the pages whose places a leaf has.
-pub fn tells(leaf: u32) -> String {
-    format!("it tells where LBA {} and the next {} are", pages_of_leaf(leaf).start, LEAF - 1)
-}
 
 /// The bytes of a leaf's rows.
 ///
@@ -63,6 +42,8 @@ pub fn tells(leaf: u32) -> String {
 /// of 16 TiB. 0 stands for no record, 1 for one that is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeafShape {
+    /// Pages of a leaf, a power of two.
+    pages: u32,
     /// Bits of an offset.
     offset_bits: u32,
     /// Bits of a number of units less one.
@@ -89,13 +70,39 @@ impl LeafShape {
         // With the sum, at least the eight bytes that are read at once.
         let place = bits.div_ceil(8).max(4) as usize;
         let has_changes = page_units > 1;
-        (bits <= u64::BITS).then_some(LeafShape {
-            offset_bits,
-            unit_bits,
-            place,
-            state,
-            has_changes,
-        })
+        let pages = MOST_PAGES;
+        let mut shape = LeafShape { pages, offset_bits, unit_bits, place, state, has_changes };
+        while shape.most_pages() > MOST_ON_DEVICE && shape.pages > 1 {
+            shape.pages /= 2;
+        }
+        (bits <= u64::BITS).then_some(shape)
+    }
+
+    /// Pages whose places are in one leaf.
+    pub fn pages(self) -> u32 {
+        self.pages
+    }
+
+    /// Leaves of a store of so many pages.
+    pub fn leaves_of(self, pages: u64) -> u32 {
+        pages.div_ceil(self.pages.into()) as u32
+    }
+
+    /// The leaf that has a page's row, and which of its rows that is.
+    pub fn place_in_leaf(self, page: u32) -> (u32, usize) {
+        (page / self.pages, (page % self.pages) as usize)
+    }
+
+    /// The pages of a leaf.
+    pub fn pages_of_leaf(self, leaf: u32) -> Range<u64> {
+        let first = u64::from(leaf) * u64::from(self.pages);
+        first..first + u64::from(self.pages)
+    }
+
+    /// A sentence that names the pages whose places a leaf has.
+    pub fn tells(self, leaf: u32) -> String {
+        let (first, others) = (self.pages_of_leaf(leaf).start, self.pages - 1);
+        format!("it tells where LBA {first} and the next {others} are")
     }
 
     /// Bytes of a place.
@@ -110,7 +117,7 @@ impl LeafShape {
 
     /// Bytes of the rows of all images.
     pub fn images(self) -> usize {
-        LEAF as usize * self.row()
+        self.pages as usize * self.row()
     }
 
     /// Bytes of the row of a delta or tail.
@@ -118,10 +125,14 @@ impl LeafShape {
         KEY + self.row()
     }
 
+    /// Deltas and tails in a leaf, at most.
+    fn most_changes(self) -> usize {
+        if self.has_changes { 2 * self.pages as usize } else { 0 }
+    }
+
     /// Pages of a leaf on the device, at most.
     pub fn most_pages(self) -> usize {
-        let changes = if self.has_changes { MOST_CHANGES } else { 0 };
-        (self.images() + changes * self.change()).div_ceil(PAGE)
+        (self.images() + self.most_changes() * self.change()).div_ceil(PAGE)
     }
 
     /// The number of a place.
@@ -188,7 +199,7 @@ impl Leaf {
         let changes = changes.chunks_exact(shape.change()).take_while(is_one).count();
         let leaf = Leaf(Arc::new(pages[..shape.images() + changes * shape.change()].to_vec()));
         let in_order = (1..changes).all(|i| leaf.key_at(shape, i - 1) < leaf.key_at(shape, i));
-        let most = if shape.has_changes { MOST_CHANGES } else { 0 };
+        let most = shape.most_changes();
         let last = changes.checked_sub(1).map_or(0, |last| leaf.key_at(shape, last).into());
         (in_order && last <= most).then_some(leaf)
     }
@@ -288,7 +299,8 @@ impl Leaf {
 
     /// Where the rows begin, of which record each is.
     fn places(&self, shape: LeafShape) -> impl Iterator<Item = (usize, usize, RecordKind)> + '_ {
-        let images = (0..LEAF as usize).map(move |i| (i * shape.row(), i, RecordKind::Image));
+        let images =
+            (0..shape.pages as usize).map(move |i| (i * shape.row(), i, RecordKind::Image));
         let change = move |i| {
             let key = usize::from(self.key_at(shape, i)) - 1;
             let kind = if key % 2 == 0 { RecordKind::Delta } else { RecordKind::Tail };
@@ -374,7 +386,9 @@ mod tests {
             let mut rng = SmallRng::seed_from_u64(seed);
             let (mut leaf, mut model) = (Leaf::new(shape), BTreeMap::new());
             // Few pages at first, then all, then fewer again.
-            for (pages, add) in [(20, 0.7), (LEAF as usize, 0.8), (LEAF as usize, 0.2)] {
+            for (pages, add) in
+                [(20, 0.7), (shape.pages as usize, 0.8), (shape.pages as usize, 0.2)]
+            {
                 for _ in 0..3000 {
                     let index = rng.random_range(0..pages);
                     let kind = match shape.has_changes {
@@ -402,7 +416,7 @@ mod tests {
                 let rows: BTreeMap<_, _> =
                     leaf.rows(shape).map(|(i, kind, row)| ((i, kind), bits(&row))).collect();
                 assert!(rows == model, "{shape:?}");
-                for index in 0..LEAF as usize {
+                for index in 0..shape.pages as usize {
                     for kind in [Image, Delta, Tail] {
                         let known = model.get(&(index, kind)).cloned();
                         let found = bits(&leaf.row(shape, index, kind));
@@ -417,7 +431,7 @@ mod tests {
     fn all_records_have_room_in_the_most_pages_and_a_place_takes_four_to_six_bytes_up_to_16_tib() {
         for shape in shapes() {
             let (mut leaf, mut rng) = (Leaf::new(shape), SmallRng::seed_from_u64(7));
-            for index in 0..LEAF as usize {
+            for index in 0..shape.pages as usize {
                 for kind in [RecordKind::Tail, RecordKind::Image, RecordKind::Delta] {
                     if kind == RecordKind::Image || shape.has_changes {
                         leaf.set(shape, index, kind, &random_row(&mut rng, shape));

@@ -8,9 +8,7 @@ use frostline_log::{Map, PageEntry, Slot};
 use frostline_placement::Stamp;
 
 use crate::format::LeafAt;
-use crate::leaf::{
-    LEAF, Leaf, LeafRow, LeafShape, StoredState, leaves_of, pages_of_leaf, place_in_leaf,
-};
+use crate::leaf::{Leaf, LeafRow, LeafShape, StoredState};
 use crate::records::{RecordKind, Sizes};
 
 /// Leaves whose places lie together in the root.
@@ -95,7 +93,7 @@ pub struct MapCache {
 impl MapCache {
     /// A map of `pages` pages that holds nothing. No leaf is in memory.
     pub fn new(pages: u64, sizes: Sizes, shape: LeafShape) -> Self {
-        let nodes = (leaves_of(pages) as usize).div_ceil(NODE);
+        let nodes = (shape.leaves_of(pages) as usize).div_ceil(NODE);
         let nodes = std::iter::repeat_with(|| None).take(nodes).collect();
         MapCache { nodes, frames: Vec::new(), bytes: 0, hand: 0, pages, sizes, shape }
     }
@@ -174,7 +172,7 @@ impl MapCache {
 
     /// The position of the row of a page's image, if its leaf is in memory.
     pub fn position(&self, page: u32) -> Option<Position> {
-        let (leaf, index) = place_in_leaf(page);
+        let (leaf, index) = self.shape.place_in_leaf(page);
         Some(Position { frame: self.frame(leaf)?, leaf, index, kind: RecordKind::Image })
     }
 
@@ -320,7 +318,7 @@ impl MapCache {
         leaf: u32,
         bytes: &'a Leaf,
     ) -> impl Iterator<Item = MappedRecord> + 'a {
-        let first = pages_of_leaf(leaf).start;
+        let first = self.shape.pages_of_leaf(leaf).start;
         bytes.rows(self.shape).map(move |(index, kind, LeafRow { entry, units, sum })| {
             let page = first + index as u64;
             let lba = match page < self.pages {
@@ -346,7 +344,7 @@ impl Map<StoredState> for MapCache {
 
     fn reach(&self) -> u64 {
         let Some(leaf) = self.last_leaf() else { return 0 };
-        let last = pages_of_leaf(leaf).end.min(self.pages) - 1;
+        let last = self.shape.pages_of_leaf(leaf).end.min(self.pages) - 1;
         let last_lba = |page: u64| {
             let page = page as u32;
             self.sizes.tail_of(page).unwrap_or(page.into())
@@ -358,7 +356,12 @@ impl Map<StoredState> for MapCache {
             None => last_lba(last) + 1,
         };
         // Leaves before it may have tails, whose LBAs are above those of all pages and deltas.
-        let before = pages_of_leaf(leaf).start.checked_sub(1).map_or(0, |page| last_lba(page) + 1);
+        let before = self
+            .shape
+            .pages_of_leaf(leaf)
+            .start
+            .checked_sub(1)
+            .map_or(0, |page| last_lba(page) + 1);
         reach.max(before)
     }
 
@@ -374,5 +377,3 @@ impl Map<StoredState> for MapCache {
         }
     }
 }
-
-const _: () = assert!(LEAF.is_power_of_two());

@@ -11,7 +11,6 @@ use crate::error::of_zone;
 use crate::format::PAGE;
 use crate::image::{is_foreign, unpack};
 use crate::inner::Inner;
-use crate::leaf::LEAF;
 use crate::mapped_page::{RecordAt, RecordLookup};
 use crate::other_copy::repair;
 use crate::records::{RecordKind, Span};
@@ -341,8 +340,10 @@ impl Inner {
         visit: &mut dyn FnMut(u32),
     ) -> Result<(), StoreError> {
         let end = range.end.min(self.layout.fixed.logical_pages as u32);
-        let mut next = range.start / LEAF;
-        while let Some(leaf) = self.next_leaf(next)?.filter(|&leaf| leaf <= end / LEAF) {
+        let mut next = range.start / self.layout.leaf.pages();
+        while let Some(leaf) =
+            self.next_leaf(next)?.filter(|&leaf| leaf <= end / self.layout.leaf.pages())
+        {
             let lbas = self.records_of_leaf(leaf)?.into_iter().map(|(lba, ..)| lba);
             let pages = lbas.filter(|&lba| !self.layout.sizes.is_delta(lba)).map(|lba| lba as u32);
             pages.filter(|page| (range.start..end).contains(page)).for_each(&mut *visit);

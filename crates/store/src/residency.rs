@@ -8,7 +8,7 @@ use frostline_zone::{AlignedBuf, DeviceError};
 use crate::StoreError;
 use crate::format::LeafAt;
 use crate::inner::{Guard, Inner};
-use crate::leaf::{Leaf, place_in_leaf, tells};
+use crate::leaf::Leaf;
 use crate::map_cache::{Evicted, MappedRecord};
 use crate::mapped_page::MappedPage;
 use crate::meta::MetaLog;
@@ -27,7 +27,7 @@ impl Inner {
             state = match MappedPage::of(state, lba) {
                 Ok(page) => return Ok(page),
                 Err(state) => {
-                    let (leaf, _) = place_in_leaf(self.layout.sizes.page_of(lba));
+                    let (leaf, _) = self.layout.leaf.place_in_leaf(self.layout.sizes.page_of(lba));
                     self.load(state, leaf)?
                 }
             };
@@ -122,7 +122,7 @@ impl Inner {
     pub fn damaged_leaf(&self, leaf: u32, at: LeafAt, what: &str) -> StoreError {
         let capacity = self.layout.fixed.device_pages;
         let zone = self.layout.meta[(at.page / capacity) as usize];
-        let why = format!("a leaf of the map {what}; {}", tells(leaf));
+        let why = format!("a leaf of the map {what}; {}", self.layout.leaf.tells(leaf));
         StoreError::Damaged { zone, page: at.page % capacity, why }
     }
 
@@ -170,7 +170,8 @@ impl Inner {
     pub fn drop_clean_leaves(&self) -> Result<(), StoreError> {
         let mut state = self.state()?;
         // Looking for them costs a pass over those in memory.
-        if state.volume.map().resident_bytes() > self.map_bytes.saturating_add(self.map_bytes / 64) {
+        if state.volume.map().resident_bytes() > self.map_bytes.saturating_add(self.map_bytes / 64)
+        {
             state.volume.map_mut().drop_clean(self.map_bytes);
         }
         Ok(())

@@ -69,7 +69,7 @@ impl Store {
             let records = match self.inner.records_of_leaf(leaf) {
                 Ok(records) => records,
                 Err(error) => {
-                    report.findings.push(Finding::of_leaf(leaf, error)?);
+                    report.findings.push(Finding::of_leaf(self.inner.layout.leaf, leaf, error)?);
                     continue;
                 }
             };

@@ -5,7 +5,6 @@ use frostline_zone::{ZoneInfo, ZoneState};
 
 use crate::format::{PAGE, PlacedLeaf, VERSION};
 use crate::layout::Layout;
-use crate::leaf::leaves_of;
 use crate::{Loss, Store, StoreError};
 
 /// The use of a zone of the device.
@@ -167,7 +166,8 @@ impl Store {
             map_leaves: layout.leaves(),
             resident_leaves: stats.map_leaves,
             bytes: stats.bytes,
-            map_bytes_per_tib: u64::from(leaves_of((1 << 40) / PAGE as u64)) * leaf as u64,
+            map_bytes_per_tib: u64::from(layout.leaf.leaves_of((1 << 40) / PAGE as u64))
+                * leaf as u64,
             missing: self.missing().to_vec(),
         })
     }

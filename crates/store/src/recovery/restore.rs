@@ -10,7 +10,6 @@ use super::zone_epoch::ZoneEpoch;
 use crate::StoreError;
 use crate::error::of_zone;
 use crate::format::{Note, OPENED};
-use crate::leaf::pages_of_leaf;
 use crate::state::Restored;
 use crate::written::Written;
 
@@ -69,7 +68,7 @@ impl Recovery<'_> {
         let mut state = self.inner.state()?;
         if let Some(leaf) = state.volume.map().last_leaf() {
             // It tells which LBAs are in use at all. One that can't be read is met again when it is used.
-            drop(self.inner.mapped(state, pages_of_leaf(leaf).start));
+            drop(self.inner.mapped(state, self.inner.layout.leaf.pages_of_leaf(leaf).start));
             state = self.inner.state()?;
         }
         state.restore(Restored {
