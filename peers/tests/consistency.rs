@@ -15,7 +15,8 @@ use frostline_peers::measure;
 use frostline_workload::tpcc::{Scale, Tpcc, TpccOptions};
 use frostline_workload::{Access, Direction, Engine, Loading, Transaction, driver};
 
-/// More bytes than the note of what was loaded takes, which lies beside the data in a table of its own.
+/// More bytes than the note of what was loaded takes, which lies beside the data in a table of its
+/// own.
 const NOTE: u64 = 100;
 
 /// Calls a function for each engine.

@@ -141,9 +141,9 @@ impl Called {
         if self.failed {
             return 0;
         }
-        // SAFETY: the function was compiled for this signature, and for a memory and a state of a page
-        // of no more bytes than these have: `OwnScheme::new` is told the sizes of both. It keeps none
-        // of the addresses.
+        // SAFETY: the function was compiled for this signature, and for a memory and a state of a
+        // page of no more bytes than these have: `OwnScheme::new` is told the sizes of both. It
+        // keeps none of the addresses.
         let class = unsafe { place(self.memory.as_mut_ptr(), event, page) };
         if (class as u64) < self.own.classes as u64 {
             return class as usize;

@@ -5,8 +5,8 @@ use std::process;
 
 use crate::error::{Failure, Result};
 
-/// Something with threads and locks, which a process that was made by `fork` does not have: the threads are not
-/// there, and a lock that one of them held is never released.
+/// Something with threads and locks, which a process that was made by `fork` does not have: the
+/// threads are not there, and a lock that one of them held is never released.
 pub struct OfProcess<T> {
     what: &'static str,
     process: u32,

@@ -184,8 +184,8 @@ impl Cut {
         Ok(())
     }
 
-    /// Copies a zone from where its copy ends to `to`. The first of it must be as it was when it was
-    /// copied in parts: `None` if it is not.
+    /// Copies a zone from where its copy ends to `to`. The first of it must be as it was when it
+    /// was copied in parts: `None` if it is not.
     fn copy_part(
         &self,
         copy: &ZoneCopy,

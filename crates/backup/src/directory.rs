@@ -25,8 +25,8 @@ impl Directory {
         Directory { path: path.to_owned() }
     }
 
-    /// Tells the names below one, which is empty or ends with a slash. The directory of the parts is
-    /// part of their names.
+    /// Tells the names below one, which is empty or ends with a slash. The directory of the parts
+    /// is part of their names.
     fn names_in(
         &self,
         above: &str,

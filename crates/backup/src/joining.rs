@@ -1,4 +1,5 @@
-//! Parts of a zone that are joined, so that there are few, and each byte is copied a few times only.
+//! Parts of a zone that are joined, so that there are few, and each byte is copied a few times
+//! only.
 //!
 //! A part has a level by its length: below 64 KiB, below 1 MiB, below 16 MiB, and all others. A new
 //! part takes in the ones before it that are of a lower level; and 16 of a level become one of the

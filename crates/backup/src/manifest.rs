@@ -11,8 +11,8 @@ pub const VERSION: u32 = 2;
 /// The digits of the name of a zone's opening.
 pub const OPENING_DIGITS: usize = 32;
 
-/// The first bytes of an object of this name, which prove that a backup wrote it; `None` if the name
-/// is none that backups give.
+/// The first bytes of an object of this name, which prove that a backup wrote it; `None` if the
+/// name is none that backups give.
 pub fn first_bytes(name: &str) -> Option<String> {
     if name == LIST {
         return Some("{\"frostline_backup\":".to_string());

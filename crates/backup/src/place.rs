@@ -30,7 +30,8 @@ pub trait Place: Send + Sync {
     /// objects that were not finished. None if the place does not exist yet.
     fn names(&self, each: &mut dyn FnMut(Name<'_>) -> ControlFlow<()>) -> io::Result<()>;
 
-    /// Removes objects, and tells each that is gone. The first error is returned once all were tried.
+    /// Removes objects, and tells each that is gone. The first error is returned once all were
+    /// tried.
     fn remove(&self, objects: &[&str], gone: &mut dyn FnMut(&str)) -> io::Result<()>;
 
     /// Makes durable the names that objects got.

@@ -55,8 +55,8 @@ impl Source {
     }
 
     /// Copies the device as it is now. Only content that an earlier backup of the same device lacks
-    /// is copied, and parts of zones that have become many. That backup is replaced once this one is
-    /// whole.
+    /// is copied, and parts of zones that have become many. That backup is replaced once this one
+    /// is whole.
     ///
     /// Changes of the device wait while the moment is taken, which takes a flush; and a reset of a
     /// zone that is not copied yet waits for its copy. Backups wait for each other.

@@ -15,8 +15,8 @@ use crate::directory::Directory;
 use crate::manifest::{Manifest, VERSION, first_bytes};
 use crate::place::{LIST, Name, PARTS, Place, UNFINISHED};
 
-/// Where a backup is kept: a directory, or with the feature `s3` a bucket. One process at a time backs
-/// up to a target.
+/// Where a backup is kept: a directory, or with the feature `s3` a bucket. One process at a time
+/// backs up to a target.
 pub struct Target {
     place: Arc<dyn Place>,
     /// What is there, after a backup by this process that succeeded.
@@ -82,8 +82,8 @@ impl Target {
         Ok(known)
     }
 
-    /// The objects at the place. The last backup names its parts. Parts that it does not name begin with a line
-    /// that proves that backups wrote them, and were cut short.
+    /// The objects at the place. The last backup names its parts. Parts that it does not name begin
+    /// with a line that proves that backups wrote them, and were cut short.
     fn survey(&self) -> Result<Known, BackupError> {
         let list = self.list()?;
         let (mut found, mut foreign) = (HashSet::new(), None);

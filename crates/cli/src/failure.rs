@@ -1,5 +1,5 @@
-//! Failures of a command: one line with subject and reason, a hint if one helps, an exit status. Printing
-//! its output, which may fail as well.
+//! Failures of a command: one line with subject and reason, a hint if one helps, an exit status.
+//! Printing its output, which may fail as well.
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;

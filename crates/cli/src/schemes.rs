@@ -15,8 +15,8 @@ pub fn run(args: &SchemesArgs) -> Result<String, Failure> {
     Ok(if args.markdown { markdown(&all) } else { text(&all, table::width()) })
 }
 
-/// The tables in so many columns of the terminal. What it does, the parameters and the source stand below each
-/// other: beside each other they would take 250 columns.
+/// The tables in so many columns of the terminal. What it does, the parameters and the source stand
+/// below each other: beside each other they would take 250 columns.
 fn text(all: &Catalogue, width: u16) -> String {
     let about = |summary: &str, params: &[ParamRow], source: &str| {
         let params: Vec<_> = params.iter().map(|p| format!("{}={}", p.key, p.default)).collect();

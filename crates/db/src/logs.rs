@@ -1,7 +1,7 @@
 //! The logs behind a store, read before it is opened: they tell what was durable of it.
 //!
-//! Recovery of the store gives up what a crash may have torn. What a log says was durable no crash has torn: if
-//! it is missing, the store is not opened.
+//! Recovery of the store gives up what a crash may have torn. What a log says was durable no crash
+//! has torn: if it is missing, the store is not opened.
 
 use std::sync::Arc;
 
@@ -13,8 +13,9 @@ use crate::layout::{MOST_INSTANCES, number_of_log};
 use crate::record::STORE;
 use crate::wal::{FoundLog, logs_on};
 
-/// The chunks and notes of a store of so many zones that were durable, as the logs behind it say. The places of the
-/// logs are in a page of the store, which is not open yet, so they are looked for.
+/// The chunks and notes of a store of so many zones that were durable, as the logs behind it say.
+/// The places of the logs are in a page of the store, which is not open yet, so they are looked
+/// for.
 pub fn durable_of_store(device: &Arc<dyn Device>, zones: u32) -> Result<Durable, DbError> {
     let (store, geometry) = (Store::number_on(&**device)?, device.geometry());
     let all = logs_on(&**device, zones)?;

@@ -13,8 +13,8 @@ use crate::wal::WalStats;
 pub struct Stats {
     /// Commits that wrote something.
     pub commits: u64,
-    /// Bytes of the keys that commits wrote, and of their new values; of values that were patched, the
-    /// bytes patched.
+    /// Bytes of the keys that commits wrote, and of their new values; of values that were patched,
+    /// the bytes patched.
     pub updated_bytes: u64,
     /// Transactions that lost against another.
     pub conflicts: u64,
@@ -32,8 +32,8 @@ pub struct Stats {
     pub page_accesses: u64,
     /// Pages that were read from the store: accesses to pages that were not in memory.
     pub pages_read: u64,
-    /// Records that were read or changed without their page, which was not in memory: they were left there
-    /// when it went.
+    /// Records that were read or changed without their page, which was not in memory: they were
+    /// left there when it went.
     pub records_without_page: u64,
     /// Pages that were written because their memory was needed, or that of changes that were kept.
     pub pages_evicted: u64,

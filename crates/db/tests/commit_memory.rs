@@ -1,4 +1,5 @@
-//! Memory that a transaction of many small rows takes while it commits, and gives back: as much as is counted.
+//! Memory that a transaction of many small rows takes while it commits, and gives back: as much as
+//! is counted.
 
 #![allow(unsafe_code)]
 
@@ -79,7 +80,8 @@ fn a_commit_takes_memory_for_what_its_rows_are_long_and_what_is_kept_is_counted(
     let most = most_while(|| write(&db, table, 0..ROWS, 2));
     let (taken, left) = (most - before, BYTES.load(Relaxed).saturating_sub(before));
     println!("{taken} bytes in a commit of {ROWS} rows, {left} after it");
-    // Of a row the write, its log record, its claim, its version with the bytes before: 34 each time.
+    // Of a row the write, its log record, its claim, its version with the bytes before: 34 each
+    // time.
     assert!(taken < ROWS as usize * 600, "{taken} bytes");
     assert!(left < taken / 10, "{left} of {taken} bytes");
 

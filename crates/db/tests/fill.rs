@@ -1,5 +1,5 @@
-//! Pages in use follow the records that are there, in whatever order records come and go, and through crashes,
-//! snapshots and a log that is short.
+//! Pages in use follow the records that are there, in whatever order records come and go, and
+//! through crashes, snapshots and a log that is short.
 //!
 //! `FROSTLINE_QUEUE=n` lets n records go through a queue.
 
@@ -37,8 +37,8 @@ fn check(db: &Db) -> Check {
     check
 }
 
-/// Lets records go through a queue in which a number of them are: a batch comes in one transaction, and as many go
-/// in the next.
+/// Lets records go through a queue in which a number of them are: a batch comes in one transaction,
+/// and as many go in the next.
 fn queue(records: u64, batch: u64) {
     const LIVE: u64 = 300;
     let db = open(&device(4 << 20));

@@ -186,8 +186,8 @@ type Rows = BTreeMap<u32, Vec<u8>>;
 
 const ROWS: u32 = 3000;
 
-/// Some thousand rows, a checkpoint and a few commits, until the power is cut: so that mostly the log alone tells
-/// how much of the store was durable.
+/// Some thousand rows, a checkpoint and a few commits, until the power is cut: so that mostly the
+/// log alone tells how much of the store was durable.
 fn cut_short(seed: u64) -> Crashed {
     let rng = &mut SmallRng::seed_from_u64(seed);
     let memory: Arc<dyn Device> = in_memory(&shape()).unwrap();
@@ -232,8 +232,8 @@ fn cut_short(seed: u64) -> Crashed {
     Crashed { device, states, log }
 }
 
-/// The pages of the log behind all batches that another one says were durable: without a word of them, what they
-/// hold looks as if the power had been cut before.
+/// The pages of the log behind all batches that another one says were durable: without a word of
+/// them, what they hold looks as if the power had been cut before.
 fn end_of_log(zones: &[Vec<u8>], log: u32) -> BTreeSet<(usize, usize)> {
     let number = |page: &[u8], at: usize| u64::from_le_bytes(page[at..at + 8].try_into().unwrap());
     let is_head = |page: &&[u8]| page.starts_with(b"FRWL");

@@ -1,4 +1,5 @@
-//! A log that is larger than its usual load needs: for large transactions, while recovery stays short.
+//! A log that is larger than its usual load needs: for large transactions, while recovery stays
+//! short.
 
 use std::sync::Arc;
 

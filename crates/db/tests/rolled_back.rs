@@ -1,5 +1,5 @@
-//! Zones of the store or of the log that are as they were before: each of the two tells how far the other was
-//! durable, so a database that lost what it promised is not opened.
+//! Zones of the store or of the log that are as they were before: each of the two tells how far the
+//! other was durable, so a database that lost what it promised is not opened.
 
 use std::sync::Arc;
 
@@ -87,7 +87,8 @@ fn a_log_as_it_was_before_pages_were_written_is_refused() {
         commit(&db, table, 1, 0..KEYS);
         db.checkpoint().unwrap();
         let earlier = copy(&*device);
-        // So many that pages leave the buffer, and so few that no checkpoint is due: headers tell of the log.
+        // So many that pages leave the buffer, and so few that no checkpoint is due: headers tell
+        // of the log.
         for step in 0..600 {
             let key = step * 7919 % KEYS;
             commit(&db, table, step as u8, key..key + 1);

@@ -50,8 +50,8 @@ const STEPS: [Step; 8] = [
 const STEPS_WHEN_FILLED: [Step; 5] =
     [Step::Put(0), Step::Empty, Step::Wait, Step::Checkpoint, Step::Kill];
 
-/// Starts, as commits before the history, and whether leaves are full: new, and with a log that has gone through all its
-/// zones.
+/// Starts, as commits before the history, and whether leaves are full: new, and with a log that has
+/// gone through all its zones.
 const STARTS: [(u32, bool); 3] = [(0, false), (76, false), (76, true)];
 
 /// Keys that fill leaves, six of them each.
@@ -256,8 +256,8 @@ fn start((commits, is_filled): (u32, bool)) -> (Arc<World>, User) {
     (world.with(world.medium()), user)
 }
 
-/// Explores histories of three steps, or as many as are asked for, from each start in a thread of its
-/// own.
+/// Explores histories of three steps, or as many as are asked for, from each start in a thread of
+/// its own.
 fn explore_all(holes: bool, cuts: u32) {
     let most = std::env::var("FROSTLINE_SMALL_WORLD").ok().and_then(|n| n.parse().ok());
     let explored = thread::scope(|scope| {

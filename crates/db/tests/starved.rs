@@ -1,6 +1,6 @@
 //! Processes that the system gives no thread, or no memory. A thread that can't be started makes
-//! opening fail with an error, and leaves none behind. An allocation that fails ends the process, as
-//! Rust's standard library has it, and that loses no commit that was acknowledged.
+//! opening fail with an error, and leaves none behind. An allocation that fails ends the process,
+//! as Rust's standard library has it, and that loses no commit that was acknowledged.
 //!
 //! `FROSTLINE_FAILURES=n` fails n times as many allocations.
 

@@ -179,6 +179,7 @@ fn a_checkpoint_leaves_most_of_the_half_of_the_log_that_changes_may_wait_for() {
     let (before, after) = (used.iter(), used.iter().skip(1));
     let released: Vec<_> = before.zip(after).filter(|(before, after)| before > after).collect();
     assert!(!released.is_empty());
-    // Each commit takes whole blocks of the log, so it is less than the seven sixteenths of records.
+    // Each commit takes whole blocks of the log, so it is less than the seven sixteenths of
+    // records.
     assert!(released.iter().all(|(_, after)| after.0 > capacity / 4), "{released:?}");
 }

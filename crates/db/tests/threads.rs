@@ -126,7 +126,8 @@ fn transfer(rng: &mut SmallRng, db: &Db, table: Table) -> Result<(), DbError> {
     for (account, is_given) in accounts.iter().zip([false, true]) {
         let balance = balance(&transaction.get(table, account)?.unwrap());
         let after = if is_given { balance + amount } else { balance.wrapping_sub(amount) };
-        // Of different lengths, so that pages split, and often of the same, as records without page need it.
+        // Of different lengths, so that pages split, and often of the same, as records without page
+        // need it.
         let mut value = after.to_le_bytes().to_vec();
         value.resize(8 + [100, rng.random_range(0..400)][rng.random_range(0..2)], 7);
         transaction.put(table, account, &value)?;
@@ -260,8 +261,8 @@ fn compare(db: &Db, table: Table, model: &Model) {
 fn threads_that_write_and_scan_lose_nothing() {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let first = number("FROSTLINE_STRESS_SEED").unwrap_or(1);
-    // Closed and killed, with threads of the database and without, each with pages written whole and in
-    // units: eight seeds have all of that, four most of it.
+    // Closed and killed, with threads of the database and without, each with pages written whole
+    // and in units: eight seeds have all of that, four most of it.
     for seed in first..first + number("FROSTLINE_STRESS_SEEDS").unwrap_or(4) {
         stress(seed, seed % 4 != 3);
     }

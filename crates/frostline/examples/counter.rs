@@ -1,5 +1,5 @@
-//! A counter that threads add to at once, in two ways: updates that run again when another was faster, and
-//! transactions that the program begins and tries again itself.
+//! A counter that threads add to at once, in two ways: updates that run again when another was
+//! faster, and transactions that the program begins and tries again itself.
 //!
 //! `cargo run -p frostline --example counter [DIRECTORY]`
 

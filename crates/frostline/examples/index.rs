@@ -1,5 +1,5 @@
-//! A secondary index: people by name, and by town. The same transactions change both, so neither ever has
-//! an entry that the other lacks.
+//! A secondary index: people by name, and by town. The same transactions change both, so neither
+//! ever has an entry that the other lacks.
 //!
 //! `cargo run -p frostline --example index [DIRECTORY]`
 

@@ -17,7 +17,8 @@ fn put(db: &Db, jobs: Jobs, job: &str) -> Result<u64> {
     })
 }
 
-/// Takes the next job. Of two threads that want the same one, the second runs again and gets the next.
+/// Takes the next job. Of two threads that want the same one, the second runs again and gets the
+/// next.
 fn take(db: &Db, jobs: Jobs) -> Result<Option<(u64, String)>> {
     db.update(|tx| jobs.pop_first(tx))
 }

@@ -1,4 +1,5 @@
-//! A time series: readings of sensors by time, the newest of one sensor, and the end of what is old.
+//! A time series: readings of sensors by time, the newest of one sensor, and the end of what is
+//! old.
 //!
 //! `cargo run -p frostline --example time_series [DIRECTORY]`
 

@@ -8,8 +8,8 @@ use crate::{Error, Result};
 /// Tries of a transaction, unless it is told otherwise.
 pub(crate) const TRIES: u32 = 1000;
 
-/// The tries of one transaction that loses against others, as [`Db::update`](crate::Db::update) counts them:
-/// for programs that begin and commit it by other calls.
+/// The tries of one transaction that loses against others, as [`Db::update`](crate::Db::update)
+/// counts them: for programs that begin and commit it by other calls.
 #[derive(Debug)]
 pub struct Retries {
     lost: u32,
@@ -17,13 +17,14 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// A transaction that is tried at most so many times; see [`Options::tries`](crate::Options::tries).
+    /// A transaction that is tried at most so many times; see
+    /// [`Options::tries`](crate::Options::tries).
     pub fn new(tries: u32) -> Retries {
         Retries { lost: 0, most: tries }
     }
 
-    /// The transaction lost: pauses, so that the other one can finish before the next try. 50 microseconds are
-    /// the longest pause.
+    /// The transaction lost: pauses, so that the other one can finish before the next try. 50
+    /// microseconds are the longest pause.
     ///
     /// # Errors
     /// [`Error::Conflict`] if it was the last try.

@@ -60,8 +60,8 @@ impl Trace {
 }
 
 /// Replays a trace against a scheme with a victim policy, both named as `frostline schemes` lists
-/// them: `sepbit`, `dac:classes=4`; `cost-benefit`, or `None` for the scheme's default. A scheme with its
-/// own victim side ignores the policy.
+/// them: `sepbit`, `dac:classes=4`; `cost-benefit`, or `None` for the scheme's default. A scheme
+/// with its own victim side ignores the policy.
 ///
 /// # Errors
 /// The scheme, the policy or a parameter is unknown; sizes contradict each other; the volume is
@@ -92,9 +92,10 @@ pub struct Run {
     pub outcome: Outcome,
 }
 
-/// Replays a trace against schemes with victim policies, each with each, on all cores; the runs come
-/// in the order of their WAF, the best first. `all` stands for all schemes or all policies. A scheme with its own
-/// victim side has one run, with that. Without policies all others have `cost-benefit`.
+/// Replays a trace against schemes with victim policies, each with each, on all cores; the runs
+/// come in the order of their WAF, the best first. `all` stands for all schemes or all policies. A
+/// scheme with its own victim side has one run, with that. Without policies all others have
+/// `cost-benefit`.
 ///
 /// ```
 /// use frostline::sim::{Settings, Trace, sweep};

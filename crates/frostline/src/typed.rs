@@ -13,8 +13,9 @@ use crate::{Db, Error, KeyValue, Range, Result, Snapshot, Update, Value};
 
 /// A table whose keys are of type `K` and whose values are of type `V`.
 ///
-/// Keys are numbers, texts, bytes, options and tuples of them: their bytes [order](crate::engine::key) as they do.
-/// Where a key is asked for, texts and bytes may be borrowed.
+/// Keys are numbers, texts, bytes, options and tuples of them: their bytes
+/// [order](crate::engine::key) as they do. Where a key is asked for, texts and bytes may be
+/// borrowed.
 ///
 /// ```
 /// # let db = frostline::Options::new().bound(64 << 20).in_memory()?;
@@ -33,8 +34,8 @@ use crate::{Db, Error, KeyValue, Range, Result, Snapshot, Update, Value};
 /// # Ok::<(), frostline::Error>(())
 /// ```
 ///
-/// A table has no type of its own: the program that opens it says which it is. What is not of that type is
-/// [`Error::NotOfType`] when it is read.
+/// A table has no type of its own: the program that opens it says which it is. What is not of that
+/// type is [`Error::NotOfType`] when it is read.
 pub struct Typed<K, V> {
     table: Table,
     types: PhantomData<fn(K) -> V>,
@@ -106,8 +107,8 @@ impl<K: Parts<Owned = K>, V: Value> Typed<K, V> {
         TypedRange { range: look.all(self.table), types: PhantomData }
     }
 
-    /// The records whose keys begin with these parts, in the order of keys. Other parts than a key begins
-    /// with give no records, or records that are not of the type.
+    /// The records whose keys begin with these parts, in the order of keys. Other parts than a key
+    /// begins with give no records, or records that are not of the type.
     pub fn prefix<'t>(&self, look: &'t Snapshot<'_>, parts: &impl Parts) -> TypedRange<'t, K, V> {
         TypedRange { range: look.prefix(self.table, key::encode(parts)), types: PhantomData }
     }
@@ -176,8 +177,8 @@ impl<K, V> fmt::Debug for Typed<K, V> {
     }
 }
 
-/// The records of a range of keys of a [`Typed`] table. An error of the database ends it; a record that is not of
-/// the types does not.
+/// The records of a range of keys of a [`Typed`] table. An error of the database ends it; a record
+/// that is not of the types does not.
 pub struct TypedRange<'t, K, V> {
     range: Range<'t>,
     types: PhantomData<fn() -> (K, V)>,

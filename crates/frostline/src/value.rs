@@ -6,8 +6,9 @@ use frostline_db::key;
 
 /// A value of a [typed table](crate::Typed): to bytes and back.
 ///
-/// Bytes and texts are as they are. Numbers, and tuples of what keys have, are as [keys](crate::engine::key) have
-/// them. For other types it takes two functions, or the feature `json` and its `Json`.
+/// Bytes and texts are as they are. Numbers, and tuples of what keys have, are as
+/// [keys](crate::engine::key) have them. For other types it takes two functions, or the feature
+/// `json` and its `Json`.
 pub trait Value: Sized {
     /// The bytes of the value; none if it has none.
     fn to_bytes(&self) -> Option<Cow<'_, [u8]>>;

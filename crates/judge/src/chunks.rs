@@ -50,8 +50,8 @@ pub struct PageRow {
     pub kind: Kind,
     pub time: u64,
     pub place: Place,
-    /// Of a delta the sum of its image, of a tail that of its delta. Of an image that cleaning merged the sum of
-    /// the last record in it, of another 0.
+    /// Of a delta the sum of its image, of a tail that of its delta. Of an image that cleaning
+    /// merged the sum of the last record in it, of another 0.
     pub other: u32,
 }
 
@@ -147,8 +147,8 @@ fn scan(
 
 const CHUNK: u32 = 5;
 
-/// The rows of a header in a page: the records lie one behind the other, in whole units. None if one is of no
-/// known kind.
+/// The rows of a header in a page: the records lie one behind the other, in whole units. None if
+/// one is of no known kind.
 fn rows(
     meta: &Metadata,
     header: &MetaPage,

@@ -22,12 +22,12 @@ use page::{PAGE, Place, bytes_of, sum_of};
 pub type PageSums = BTreeMap<u32, u32>;
 
 /// The state of a page that was written or trimmed after the checkpoint. Later states are greater:
-/// time of the write, then writes before trims of the same time, then the number of the chunk. With the
-/// place of an image comes the sum of the last record that was merged into it.
+/// time of the write, then writes before trims of the same time, then the number of the chunk. With
+/// the place of an image comes the sum of the last record that was merged into it.
 type Newest = (u64, bool, u64, Option<(Place, u32)>);
 
-/// The deltas and tails that were written after the checkpoint, by LBA, kind and the record that they are of:
-/// time, number of the chunk, place.
+/// The deltas and tails that were written after the checkpoint, by LBA, kind and the record that
+/// they are of: time, number of the chunk, place.
 type Changes = HashMap<(u32, Kind, u32), Vec<(u64, u64, Place)>>;
 
 /// The pages that the store on this device must have when it is opened.
@@ -81,8 +81,9 @@ pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
     Ok(pages)
 }
 
-/// The records that a page is made of, with a checkpoint of that time: its newest image, the newest delta of that and the newest tail of that;
-/// none if there is no page. Records of others do not count, nor do deltas that were written before the image.
+/// The records that a page is made of, with a checkpoint of that time: its newest image, the newest
+/// delta of that and the newest tail of that; none if there is no page. Records of others do not
+/// count, nor do deltas that were written before the image.
 fn places(
     checkpoint: u64,
     page: u32,
@@ -97,7 +98,8 @@ fn places(
             its.filter(|&&(time, ..)| time >= since).max_by_key(|&&(time, seq, _)| (time, seq));
         late.map(|&(.., place)| place)
     };
-    // Cleaning may have copied the image of the checkpoint as it was, and not merged it with what was of it.
+    // Cleaning may have copied the image of the checkpoint as it was, and not merged it with what
+    // was of it.
     let last = old_tail.or(old_delta).map(|last| last.sum);
     let is_old = late_image.is_none_or(|&(time, _, _, found)| {
         time <= checkpoint
@@ -113,8 +115,8 @@ fn places(
     Some([Some(image), delta, tail])
 }
 
-/// Drops the pages of each group that was not durable and of which a page is missing, or a record that a delta or
-/// a tail is of.
+/// Drops the pages of each group that was not durable and of which a page is missing, or a record
+/// that a delta or a tail is of.
 fn leave_whole_groups(late: &mut [Late], old: &BTreeMap<u32, Places>, durable: u64) {
     let groups = late.iter().filter_map(|chunk| chunk.group);
     let unsure: Vec<ChunkGroup> = groups.filter(|group| group.from > durable).collect();
@@ -172,9 +174,9 @@ fn content(device: &dyn Device, places: Places) -> Result<Option<Vec<u8>>, Undec
     Ok(page)
 }
 
-/// A page of its image: two bytes say where zeroes were left out, two how many. If the first two have their
-/// highest bit set, two more say how many bytes of LZ4 follow, or of zstd if the next bit is set as well; else the
-/// page's bytes do.
+/// A page of its image: two bytes say where zeroes were left out, two how many. If the first two
+/// have their highest bit set, two more say how many bytes of LZ4 follow, or of zstd if the next
+/// bit is set as well; else the page's bytes do.
 fn whole(image: Vec<u8>) -> Option<Vec<u8>> {
     if image.len() == PAGE {
         return Some(image);
@@ -195,8 +197,9 @@ fn whole(image: Vec<u8>) -> Option<Vec<u8>> {
     Some([before, &vec![0; zeroes], behind].concat())
 }
 
-/// Puts the words of a delta or a tail into a page: behind four bytes of its time and one that counts the runs, each
-/// run has two bytes, words to pass over and words to set, and then come those words.
+/// Puts the words of a delta or a tail into a page: behind four bytes of its time and one that
+/// counts the runs, each run has two bytes, words to pass over and words to set, and then come
+/// those words.
 fn apply(mut page: Vec<u8>, delta: &[u8]) -> Option<Vec<u8>> {
     let runs = usize::from(*delta.get(4)?);
     let (mut words, mut at) = (delta.get(5 + 2 * runs..)?, 0);
@@ -220,8 +223,8 @@ mod tests {
         Place { zone: 1, opening: None, at: 0, bytes: 64, sum }
     }
 
-    /// The sums of the records of page 7, of which the checkpoint has some, when later ones are found:
-    /// deltas and tails with the sums of what they are of, their times and sums.
+    /// The sums of the records of page 7, of which the checkpoint has some, when later ones are
+    /// found: deltas and tails with the sums of what they are of, their times and sums.
     fn found(
         old: [Option<u32>; 3],
         late_image: Option<(u64, u32, u32)>,

@@ -1,4 +1,5 @@
-//! The latency of writes with PHFTL's predictions, by request size (Sun et al., DAC 2023, figure 6).
+//! The latency of writes with PHFTL's predictions, by request size (Sun et al., DAC 2023, figure
+//! 6).
 //!
 //! `cargo bench -p frostline-lab --bench prediction -- [REQUESTS]`
 //!

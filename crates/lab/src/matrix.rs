@@ -12,8 +12,8 @@ pub struct Matrix<'a> {
     pub victims: Vec<&'a str>,
     /// True if there is a last column, for victim policies that come with schemes.
     pub own: bool,
-    /// The schemes, setting by setting: first those that could run on a device, then the oracles; each in
-    /// order of the best WAF.
+    /// The schemes, setting by setting: first those that could run on a device, then the oracles;
+    /// each in order of the best WAF.
     pub rows: Vec<MatrixRow<'a>>,
 }
 
@@ -33,7 +33,8 @@ pub struct MatrixRow<'a> {
 pub struct MatrixCell<'a> {
     /// The run.
     pub run: &'a RunReport,
-    /// True if no scheme that could run on a device has a lower WAF in the column with the same setting.
+    /// True if no scheme that could run on a device has a lower WAF in the column with the same
+    /// setting.
     pub best: bool,
 }
 
@@ -112,8 +113,8 @@ impl<'a> MatrixRow<'a> {
 }
 
 /// True if both are the same run under two names. In a bench, which has no parameters, only the
-/// scheme's name can show it. Schemes around others, such as `frozen:X`, may have equal parameters and
-/// differ, so the WAF must be equal as well.
+/// scheme's name can show it. Schemes around others, such as `frozen:X`, may have equal parameters
+/// and differ, so the WAF must be equal as well.
 fn is_same(a: &RunReport, b: &RunReport) -> bool {
     let same_method = match a.method.is_empty() {
         true => a.scheme == b.scheme,

@@ -14,8 +14,8 @@ pub trait Monitor: Sync {
         let _ = event;
     }
 
-    /// The interval at which a bench shows its store as [`Event::View`], from a thread of its own; none
-    /// if it is not to be shown.
+    /// The interval at which a bench shows its store as [`Event::View`], from a thread of its own;
+    /// none if it is not to be shown.
     fn views_every(&self) -> Option<Duration> {
         None
     }

@@ -13,8 +13,8 @@ use crate::monitor::{Event, Monitor};
 /// The interval at which the monitor is called.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A sweep with several settings, like [`frostline_sim::sweep()`], that the monitor follows and can stop. Then it returns
-/// the outcomes of the runs that have finished.
+/// A sweep with several settings, like [`frostline_sim::sweep()`], that the monitor follows and can
+/// stop. Then it returns the outcomes of the runs that have finished.
 ///
 /// # Errors
 /// Those of [`frostline_sim::sweep()`].

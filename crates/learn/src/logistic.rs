@@ -6,8 +6,8 @@ use std::f64::consts::{LN_2, LOG2_E};
 /// `e` to the power of -`x` for `x` of 0 and more; an `x` above 700 counts as 700.
 #[inline(always)]
 fn decay(x: f64) -> f64 {
-    // -x = n ln 2 + rest, the rest at most ln(2) / 2 in size. Adding a number to 1.5 * 2^52 rounds it to a
-    // whole number, which then stands in the lowest bits.
+    // -x = n ln 2 + rest, the rest at most ln(2) / 2 in size. Adding a number to 1.5 * 2^52 rounds
+    // it to a whole number, which then stands in the lowest bits.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     let x = -x.min(700.0);
     let rounded = x * LOG2_E + ROUND;

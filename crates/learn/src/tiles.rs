@@ -4,9 +4,9 @@
 /// registers.
 pub const LANES: usize = 16;
 
-/// Features in tiles of [`LANES`] pages: within a tile, the first feature of all its pages, then the
-/// second, and so on. So pages lie side by side for vector instructions, and a page's features lie
-/// close together.
+/// Features in tiles of [`LANES`] pages: within a tile, the first feature of all its pages, then
+/// the second, and so on. So pages lie side by side for vector instructions, and a page's features
+/// lie close together.
 #[derive(Clone, Copy, Debug)]
 pub struct Tiles<'a> {
     width: usize,

@@ -1,5 +1,5 @@
-//! The shape of chunks: how many records a chunk has, and how many pages it takes, follow from the lengths
-//! and kinds of its records alone.
+//! The shape of chunks: how many records a chunk has, and how many pages it takes, follow from the
+//! lengths and kinds of its records alone.
 
 /// Bytes at the end of a chunk's last page that are little to lose.
 const LITTLE: u32 = 128;
@@ -44,8 +44,8 @@ impl ChunkFill {
 }
 
 impl ChunkShape {
-    /// Pages of the user that a zone of the device can hold. A page of each two headers is for chunks that a
-    /// sync ended early.
+    /// Pages of the user that a zone of the device can hold. A page of each two headers is for
+    /// chunks that a sync ended early.
     pub fn zone_pages(&self) -> u32 {
         self.device_pages.saturating_sub(2 * self.device_pages.div_ceil(self.pages + 1))
     }
@@ -65,8 +65,8 @@ impl ChunkShape {
         (1 + self.pages_behind(fill)) * self.page_units - self.header(fill) - fill.units
     }
 
-    /// True if a chunk's header has no room for another record, or not for many and the last page is as good
-    /// as full: a chunk of deltas has few pages, so padding would be a large part of it.
+    /// True if a chunk's header has no room for another record, or not for many and the last page
+    /// is as good as full: a chunk of deltas has few pages, so padding would be a large part of it.
     pub(crate) fn has_full_header(&self, fill: &ChunkFill) -> bool {
         if fill.deltas == 0 {
             return fill.records == self.pages;

@@ -6,10 +6,11 @@
 //!
 //! # Promises
 //! * The reply to a flush is sent after [`Store::sync`](frostline_store::Store::sync) returned:
-//!   every
-//!   write, trim and zeroing whose reply was sent before the flush arrived, on any connection,
-//!   survives a crash. The reply to a request with FUA is sent after a sync that follows the request.
-//! * A page of 4,096 bytes is written whole or not at all. A request of several pages is not atomic.
+//!   every write, trim and zeroing whose reply was sent before the flush arrived, on any
+//!   connection, survives a crash. The reply to a request with FUA is sent after a sync that
+//!   follows the request.
+//! * A page of 4,096 bytes is written whole or not at all. A request of several pages is not
+//!   atomic.
 //! * A part of a page is written by reading the page, changing it, and writing it whole. No other
 //!   write
 //!   of the page is lost in between.

@@ -36,8 +36,8 @@ struct Job<'b> {
 /// long as it likes.
 ///
 /// # Errors
-/// The client contradicts the protocol, or takes too long to begin; the connection breaks; the system
-/// gives no thread.
+/// The client contradicts the protocol, or takes too long to begin; the connection breaks; the
+/// system gives no thread.
 pub fn serve(
     connection: &Connection,
     handshake: Duration,

@@ -31,8 +31,8 @@ pub struct Info {
     pub params: &'static [Param],
 }
 
-/// The room that a volume has for open zones, if it is limited. Schemes that can do with fewer classes
-/// keep within it.
+/// The room that a volume has for open zones, if it is limited. Schemes that can do with fewer
+/// classes keep within it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// Zones of a fixed capacity beyond those that the logical pages fill; none if zones are added

@@ -54,8 +54,8 @@ pub trait Classifier: Debug + Send {
     /// The user reads pages.
     fn on_read(&mut self, _request: &Request) {}
 
-    /// True if the version being written is predicted to be short-living. Brings the page's state up to date.
-    /// Allocates nothing.
+    /// True if the version being written is predicted to be short-living. Brings the page's state
+    /// up to date. Allocates nothing.
     fn is_short_living(&mut self, write: &UserWrite, page: &mut Classified) -> bool;
 
     /// A page was trimmed.

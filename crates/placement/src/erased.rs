@@ -11,7 +11,8 @@ use crate::zones::{ShortLiving, ZoneView};
 /// Words of 64 bits that an inner scheme may keep of each page.
 pub const INNER_WORDS: usize = 3;
 
-/// Words of 64 bits that the page state of every scheme of the registry fits into, as the registry checks.
+/// Words of 64 bits that the page state of every scheme of the registry fits into, as the registry
+/// checks.
 pub const MOST_WORDS: usize = 5;
 
 /// The page state of a scheme whose type is not known: the bytes of the scheme's own state, then

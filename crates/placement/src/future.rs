@@ -1,4 +1,5 @@
-//! Parts that schemes with knowledge of the future share: deaths, and logarithmic classes of lifespans.
+//! Parts that schemes with knowledge of the future share: deaths, and logarithmic classes of
+//! lifespans.
 
 use crate::{BuildError, NEVER, PageState, Param, Setup, UserWrite};
 

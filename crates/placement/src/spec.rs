@@ -32,8 +32,8 @@ pub struct SchemeSpec {
     pub text: String,
     /// The victim side that comes with it, if it has its own or is a pairing.
     pub victim: Option<&'static str>,
-    /// The victim policy that a replay has where none is asked for: that of `victim`, or the inner scheme's
-    /// if one is named, or the scheme's.
+    /// The victim policy that a replay has where none is asked for: that of `victim`, or the inner
+    /// scheme's if one is named, or the scheme's.
     pub default_victim: &'static str,
     /// The scheme; for a pairing, the scheme that it pairs.
     pub entry: &'static Entry,

@@ -1,5 +1,5 @@
-//! Pages that a scheme took for frozen as they were copied, and those that were: a trace tells which
-//! writes are the last ones. A store knows of none, and then nothing is counted.
+//! Pages that a scheme took for frozen as they were copied, and those that were: a trace tells
+//! which writes are the last ones. A store knows of none, and then nothing is counted.
 
 use crate::events::UserWrite;
 

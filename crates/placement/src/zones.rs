@@ -239,6 +239,18 @@ pub(crate) mod table {
             zone
         }
 
+        /// A page of a zone that has valid ones becomes garbage.
+        pub fn discard(&mut self, zone: u32) {
+            let garbage = &mut self.garbage[zone as usize];
+            *garbage = (*garbage + 1).min(self.zone_pages as i32);
+        }
+
+        /// A zone is freed, written and sealed again.
+        pub fn replace(&mut self, zone: u32, garbage: i32) {
+            self.garbage[zone as usize] = garbage;
+            self.sealed_at[zone as usize] = self.now;
+        }
+
         pub fn view(&self) -> ZoneView<'_> {
             ZoneView::new(ZoneColumns {
                 zone_pages: self.zone_pages,

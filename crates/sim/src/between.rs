@@ -43,8 +43,9 @@ impl Between<'_> {
     }
 }
 
-/// Replays a range of the writes, and before each of them the trims, syncs and reads at its place, which it
-/// removes from `between`. What is behind the range stays there: a trim alone starts no cleaning.
+/// Replays a range of the writes, and before each of them the trims, syncs and reads at its place,
+/// which it removes from `between`. What is behind the range stays there: a trim alone starts no
+/// cleaning.
 pub(crate) fn advance(
     machine: &mut dyn Machine,
     writes: &Writes<'_>,

@@ -79,7 +79,8 @@ pub enum SimError {
         /// Bytes in a page.
         page: u32,
     },
-    /// The zones of the store to be imitated have another size, or its pages another number of units.
+    /// The zones of the store to be imitated have another size, or its pages another number of
+    /// units.
     #[error(
         "a zone of {zone} pages of {units} units: the store's zones have {store} of {store_units}"
     )]
@@ -96,7 +97,8 @@ pub enum SimError {
     /// Units or a store are asked for under semantics that do not have them.
     #[error("only whole pages of no store are part of the semantics sepbit-fast22")]
     UnitInSemantics,
-    /// The run was stopped before its end, see [`ReplayProgress::stop`](crate::ReplayProgress::stop).
+    /// The run was stopped before its end, see
+    /// [`ReplayProgress::stop`](crate::ReplayProgress::stop).
     #[error("the run was stopped")]
     Stopped,
     /// A fixed capacity is asked for under semantics that do not have it.

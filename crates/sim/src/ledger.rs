@@ -16,8 +16,8 @@ pub struct Cell<'a> {
 /// Decides which runs of a sweep are to be done, and keeps their outcomes. `()` wants all runs, and
 /// keeps nothing.
 pub trait Ledger: Sync {
-    /// False if the run is not part of this sweep. `number` counts the runs, settings by settings and volume
-    /// by volume.
+    /// False if the run is not part of this sweep. `number` counts the runs, settings by settings
+    /// and volume by volume.
     fn is_wanted(&self, number: usize) -> bool {
         let _ = number;
         true

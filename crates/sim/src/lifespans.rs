@@ -8,11 +8,13 @@ use frostline_trace::FINAL;
 use crate::TraceVolume;
 use crate::machine::Machine;
 
-/// Intervals of lifespans: the first is shorter than a zone's worth of user writes, each of the next ends at
-/// four times as much as the one before, the last but one has no end, and the last is of frozen pages.
+/// Intervals of lifespans: the first is shorter than a zone's worth of user writes, each of the
+/// next ends at four times as much as the one before, the last but one has no end, and the last is
+/// of frozen pages.
 pub const INTERVALS: usize = 8;
 
-/// One user write of so many is looked at. A prime, so that it is in step with no pattern of a trace.
+/// One user write of so many is looked at. A prime, so that it is in step with no pattern of a
+/// trace.
 const EVERY: usize = 61;
 
 /// User writes by class, from 0, and by the interval of their lifespan.
@@ -54,7 +56,8 @@ impl<'a> LifespanSample<'a> {
         if self.lifespans.is_some() { end.min(next + EVERY) } else { end }
     }
 
-    /// Looks at the last write of a part that was replayed: its page still lies where the scheme put it.
+    /// Looks at the last write of a part that was replayed: its page still lies where the scheme
+    /// put it.
     pub(crate) fn look(&mut self, part: Range<usize>, machine: &dyn Machine) {
         let (Some(lifespans), Some(last)) = (self.lifespans, part.last()) else { return };
         let lba = self.volume.words()[last] & !FINAL;

@@ -119,7 +119,8 @@ fn census(zones: &ZoneTable, classes: usize) -> Vec<[u32; 10]> {
     census
 }
 
-/// Makes a log of whole pages for the type of scheme that it visits: only this is compiled for each scheme.
+/// Makes a log of whole pages for the type of scheme that it visits: only this is compiled for each
+/// scheme.
 pub struct InPages(pub Options, pub Box<dyn VictimPolicy>);
 
 impl Visitor for InPages {

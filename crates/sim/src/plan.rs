@@ -16,9 +16,9 @@ pub const BOUND: &str = "oracle-rate-frozen";
 /// The scheme that reaches all of the possible gain.
 pub const PLANNED: &str = "oracle-plan";
 
-/// The victim policy of the runs that measure the gain of a scheme with its own victim side, and the only
-/// default of the simulator published with SepBIT. It is the same whatever other policies are asked for:
-/// the figures of a run must not depend on the runs beside it.
+/// The victim policy of the runs that measure the gain of a scheme with its own victim side, and
+/// the only default of the simulator published with SepBIT. It is the same whatever other policies
+/// are asked for: the figures of a run must not depend on the runs beside it.
 pub(crate) const YARDSTICK: &str = "cost-benefit";
 
 /// The runs of a sweep.
@@ -33,8 +33,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The runs of these schemes with these victim policies, each once, or with the default of each scheme
-    /// if no policy is given; with `gains` also the runs that their gain is measured against.
+    /// The runs of these schemes with these victim policies, each once, or with the default of each
+    /// scheme if no policy is given; with `gains` also the runs that their gain is measured
+    /// against.
     ///
     /// # Errors
     /// Never in practice: the references are in the registry.

@@ -37,9 +37,9 @@ pub fn sweep(
     sweep_with(volumes, plan, std::slice::from_ref(settings), &(), progress)
 }
 
-/// A sweep, like [`sweep`], with each of several settings, of those runs that a ledger wants and has no
-/// outcome of. All other runs count as stopped. The outcomes are settings by settings, for each volume in
-/// turn.
+/// A sweep, like [`sweep`], with each of several settings, of those runs that a ledger wants and
+/// has no outcome of. All other runs count as stopped. The outcomes are settings by settings, for
+/// each volume in turn.
 ///
 /// # Errors
 /// Those of [`sweep`].

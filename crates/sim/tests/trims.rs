@@ -8,7 +8,8 @@ use frostline_trace::{AccessPattern, Spec, Trim, Writes, generate, prepare};
 const PAGES: u32 = 1 << 11;
 const ZONE_PAGES: u32 = 32;
 
-/// A filled volume that is overwritten, with two trims of up to 16 pages after every hundred writes.
+/// A filled volume that is overwritten, with two trims of up to 16 pages after every hundred
+/// writes.
 fn trace() -> Writes {
     let kind = AccessPattern::Zipf { alpha: 0.9 };
     let spec = Spec { kind, pages: PAGES, writes: 20_000, fill: true, seed: 3 };

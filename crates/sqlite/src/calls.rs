@@ -96,7 +96,8 @@ static METHODS: IoMethods = IoMethods {
     shm_unmap: x_shm_unmap,
 };
 
-/// Runs a call. An error is logged by `sqlite3_log`, but for those that only say that one has to wait.
+/// Runs a call. An error is logged by `sqlite3_log`, but for those that only say that one has to
+/// wait.
 fn answer(otherwise: c_int, call: impl FnOnce() -> Result<c_int, Error>) -> c_int {
     let result = catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(Error::Panicked));
     result.unwrap_or_else(|error| {
@@ -148,8 +149,8 @@ unsafe fn parameter<'a>(of: *const c_char, name: &str) -> Option<&'a str> {
     unsafe { text((API.get()?.uri_parameter)(of, name.as_ptr())) }
 }
 
-/// The names of all parameters of a URI: SQLite has each, and its value, behind the name of the file,
-/// and behind the last an empty one.
+/// The names of all parameters of a URI: SQLite has each, and its value, behind the name of the
+/// file, and behind the last an empty one.
 ///
 /// # Safety
 /// SQLite gave the name of a main database to `xOpen`.
@@ -215,7 +216,8 @@ unsafe extern "C" fn x_open(
         match opened {
             Ok(opened) => {
                 drop(volume);
-                // SAFETY: as much memory as a VFS of this size is promised; `out` is null or a number.
+                // SAFETY: as much memory as a VFS of this size is promised; `out` is null or a
+                // number.
                 unsafe {
                     let file = file.cast::<RawFile>();
                     (*file).file = Box::into_raw(Box::new(opened));

@@ -1,8 +1,8 @@
 //! The files of a store: their names and sizes, and which pages they have. docs/sqlite.md draws it.
 //!
-//! LBAs are divided into extents of 256 pages, each of one file or free. The first page of the store
-//! has the files, those behind it the owner of each extent; both are written in the same group as
-//! the pages of the file that changed them.
+//! LBAs are divided into extents of 256 pages, each of one file or free. The first page of the
+//! store has the files, those behind it the owner of each extent; both are written in the same
+//! group as the pages of the file that changed them.
 
 use std::collections::BTreeSet;
 
@@ -46,8 +46,8 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub struct Directory {
     files: Vec<Option<Entry>>,
-    /// By extent: 0 is free, [`OWN`] the directory's; else the number of the file from 1, and in the low 24
-    /// bits the extent's in the file.
+    /// By extent: 0 is free, [`OWN`] the directory's; else the number of the file from 1, and in
+    /// the low 24 bits the extent's in the file.
     owners: Vec<u32>,
     /// Where a free extent is looked for first.
     next: usize,

@@ -1,4 +1,5 @@
-//! The two ways to register the VFS: by SQLite when it loads the extension, by a program that has SQLite linked.
+//! The two ways to register the VFS: by SQLite when it loads the extension, by a program that has
+//! SQLite linked.
 
 #![allow(unsafe_code)]
 
@@ -28,8 +29,8 @@ pub unsafe extern "C" fn sqlite3_frostlinesqlite_init(
     }
 }
 
-/// Registers the VFS with the SQLite that is linked to the program, as the default for databases without
-/// `vfs=` if that is asked for.
+/// Registers the VFS with the SQLite that is linked to the program, as the default for databases
+/// without `vfs=` if that is asked for.
 ///
 /// # Errors
 /// SQLite's result code, if it refuses.

@@ -1,5 +1,6 @@
 //! The part of SQLite's C interface that a VFS needs, by its documentation
-//! (<https://www.sqlite.org/c3ref/vfs.html>, io_methods.html). SQLite promises that it stays as it is.
+//! (<https://www.sqlite.org/c3ref/vfs.html>, io_methods.html). SQLite promises that it stays as it
+//! is.
 
 #![allow(unsafe_code)]
 

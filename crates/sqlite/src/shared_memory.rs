@@ -1,6 +1,6 @@
 //! The memory that connections share for the index of a write-ahead log
-//! (<https://www.sqlite.org/walformat.html>). It is that of the process: a store is open in one only,
-//! and after a crash SQLite makes the index anew.
+//! (<https://www.sqlite.org/walformat.html>). It is that of the process: a store is open in one
+//! only, and after a crash SQLite makes the index anew.
 
 use crate::Error;
 

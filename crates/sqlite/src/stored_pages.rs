@@ -1,5 +1,5 @@
-//! Pages as the store has them: those that were read or written last stay in memory, since a page that is written
-//! is compared with them. SQLite does not tell which bytes of a page it changed.
+//! Pages as the store has them: those that were read or written last stay in memory, since a page
+//! that is written is compared with them. SQLite does not tell which bytes of a page it changed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -18,7 +18,8 @@ use crate::make::{Shape, open_store};
 use crate::shared_memory::SharedMemory;
 use crate::stored_pages::{Difference, StoredPage, StoredPages};
 
-/// Pages that wait without a sync, as `synchronous=OFF` has it, before they are written all the same.
+/// Pages that wait without a sync, as `synchronous=OFF` has it, before they are written all the
+/// same.
 const UNSYNCED: usize = 1024;
 
 /// Pages that stay in memory as the store has them: 4 MiB.
@@ -48,7 +49,8 @@ pub struct StoredFile {
 /// A rollback journal: in memory only, since a store needs none after a crash.
 pub type Journal = Arc<Mutex<Vec<u8>>>;
 
-/// A page that is to be written, by LBA, and the words that may differ from its base if not all may.
+/// A page that is to be written, by LBA, and the words that may differ from its base if not all
+/// may.
 type ChangedPage = (u32, Arc<PageBytes>, Option<ChangedWords>);
 
 /// A store and its files.
@@ -69,7 +71,8 @@ pub fn hold<T: ?Sized>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, Error> {
 }
 
 impl StoreFiles {
-    /// Opens the store in a directory; makes it in the given shape if it is absent and that is asked for.
+    /// Opens the store in a directory; makes it in the given shape if it is absent and that is
+    /// asked for.
     pub fn open(path: &Path, make: Option<&Shape>) -> Result<StoreFiles, Error> {
         StoreFiles::over(open_store(path, make)?)
     }
@@ -326,8 +329,8 @@ impl StoreFiles {
         Ok(())
     }
 
-    /// Of these pages of a file those that differ from what the store has, with the words in which they
-    /// differ from their bases. Only the caller writes meanwhile.
+    /// Of these pages of a file those that differ from what the store has, with the words in which
+    /// they differ from their bases. Only the caller writes meanwhile.
     fn changed_pages(
         &self,
         file: &StoredFile,
@@ -402,14 +405,14 @@ impl StoreFiles {
 }
 
 impl StoredFile {
-    /// True if it need not be durable at once: it is a write-ahead log, whose records have sums, or is
-    /// brought up to date from one, which is durable by then.
+    /// True if it need not be durable at once: it is a write-ahead log, whose records have sums, or
+    /// is brought up to date from one, which is durable by then.
     fn may_be_written_in_parts(&self) -> Result<bool, Error> {
         Ok(self.of == Use::Log || hold(&self.shared_memory)?.is_used())
     }
 
-    /// The size that the directory has. A log's is that of whole extents, so that it need not be written
-    /// with each transaction; zeroes behind its end are no records.
+    /// The size that the directory has. A log's is that of whole extents, so that it need not be
+    /// written with each transaction; zeroes behind its end are no records.
     fn recorded(&self, size: u64) -> u64 {
         match self.of {
             Use::Database => size,

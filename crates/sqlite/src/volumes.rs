@@ -11,7 +11,8 @@ use crate::volume::{StoreFiles, hold};
 /// By directory.
 static OPEN: Mutex<BTreeMap<PathBuf, Arc<StoreFiles>>> = Mutex::new(BTreeMap::new());
 
-/// The store in a directory; it is opened if it is not, and made if it is absent and a shape is given.
+/// The store in a directory; it is opened if it is not, and made if it is absent and a shape is
+/// given.
 pub fn open(path: &Path, make: Option<&Shape>) -> Result<Arc<StoreFiles>, Error> {
     let mut open = hold(&OPEN)?;
     if let Some(volume) = open.get(path) {

@@ -1,6 +1,6 @@
-//! The system's `sqlite3` is killed with SIGKILL again and again while it commits. Each commit that it had
-//! acknowledged is there when the database is opened again, transactions are whole, and `integrity_check`
-//! finds nothing.
+//! The system's `sqlite3` is killed with SIGKILL again and again while it commits. Each commit that
+//! it had acknowledged is there when the database is opened again, transactions are whole, and
+//! `integrity_check` finds nothing.
 //!
 //! `FROSTLINE_KILLS=n` kills n times in each mode, and prints how many were tried.
 
@@ -17,7 +17,8 @@ const WHOLE_PAGES: &str = "whole pages";
 /// Rows that a transaction changes, so that it changes several pages.
 const ROWS: u64 = 20;
 
-/// Commits transactions until it is killed, after `commits` of them were acknowledged. Returns the last.
+/// Commits transactions until it is killed, after `commits` of them were acknowledged. Returns the
+/// last.
 fn commit_until_killed(db: &str, pragmas: &str, from: u64, commits: u64) -> u64 {
     let mut writer = Command::new("sh")
         .args(["-c", "exec sqlite3 -batch -init /dev/null"])

@@ -1,6 +1,6 @@
-//! A small engine on the store: accounts, of which a page has 512. A transfer changes two pages, both or neither. The
-//! store is told which words changed, so that it writes only those, and how pages are used, for placement; a mark
-//! counts the transfers that were begun.
+//! A small engine on the store: accounts, of which a page has 512. A transfer changes two pages,
+//! both or neither. The store is told which words changed, so that it writes only those, and how
+//! pages are used, for placement; a mark counts the transfers that were begun.
 //!
 //! `cargo run -p frostline-store --example accounts`
 

@@ -10,8 +10,9 @@ use crate::{Cleaning, StoreError};
 const SLOWER_BEFORE: usize = 3;
 
 impl Inner {
-    /// Locks the state for a write or trim of the user, once no group is on its way to the device. What is left of
-    /// the metadata log when it is low is for a checkpoint: the notes of users wait for that.
+    /// Locks the state for a write or trim of the user, once no group is on its way to the device.
+    /// What is left of the metadata log when it is low is for a checkpoint: the notes of users wait
+    /// for that.
     pub fn ungrouped(&self) -> Result<Guard<'_>, StoreError> {
         if self.meta_usage.is_low() {
             self.checkpoint_if_due()?;

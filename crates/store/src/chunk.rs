@@ -21,7 +21,8 @@ pub struct Chunk {
     shape: ChunkShape,
     /// The header's row of each record.
     pub records: Vec<Record>,
-    /// The records' hotness records, if the store has them. Those of deltas and tails stay in memory.
+    /// The records' hotness records, if the store has them. Those of deltas and tails stay in
+    /// memory.
     pub hotness: Option<Vec<Hotness>>,
     /// Number of the chunk, once it is sealed.
     pub seq: u64,
@@ -113,8 +114,8 @@ impl Chunk {
         self.shape.padding(&self.fill)
     }
 
-    /// Writes the header. All chunks up to `durable`, and all notes before `noted`, are durable, and a
-    /// group may not be. The witness is what it tells of other zones and logs.
+    /// Writes the header. All chunks up to `durable`, and all notes before `noted`, are durable,
+    /// and a group may not be. The witness is what it tells of other zones and logs.
     pub fn seal(
         &mut self,
         store: u64,
@@ -182,8 +183,8 @@ impl Chunk {
 }
 
 impl ChunkHead {
-    /// The records behind the head, and their hotness records if the store has them; those of deltas and tails are
-    /// blank. None if they do not fill as many pages as the head says.
+    /// The records behind the head, and their hotness records if the store has them; those of
+    /// deltas and tails are blank. None if they do not fill as many pages as the head says.
     pub fn records(
         &self,
         body: &[u8],

@@ -11,10 +11,12 @@ pub struct ChunkPlace {
     pub header: u32,
 }
 
-/// In a table, the bits of a chunk's [`ChunkPlace::first`]; above them is one less than the units of its header.
+/// In a table, the bits of a chunk's [`ChunkPlace::first`]; above them is one less than the units
+/// of its header.
 const FIRST_BITS: u32 = 24;
 
-/// In a table: the chunk before has no more pages on the device than in the volume, as its header took no page.
+/// In a table: the chunk before has no more pages on the device than in the volume, as its header
+/// took no page.
 const SHARED: u32 = 1 << 31;
 
 impl ChunkPlace {

@@ -65,8 +65,8 @@ impl ChunkTable {
         self.next_seq
     }
 
-    /// The next `pages` pages that the user writes, after `time` others, are a group. The lock is not
-    /// let go before all are placed and all chunks are sealed.
+    /// The next `pages` pages that the user writes, after `time` others, are a group. The lock is
+    /// not let go before all are placed and all chunks are sealed.
     pub fn begin_group(&mut self, time: u64, pages: u32) {
         debug_assert!(self.group.is_none(), "a group before the last one is durable");
         self.group = Some(Group { from: self.next_seq, time, pages, unit: 0 });

@@ -1,7 +1,7 @@
 //! Counts of copies, and of those that were of frozen pages.
 //!
-//! A page is frozen if its user never writes it again, which is not known before the end. So copies are
-//! counted by page, and those of a page that is written or trimmed after all no longer count.
+//! A page is frozen if its user never writes it again, which is not known before the end. So copies
+//! are counted by page, and those of a page that is written or trimmed after all no longer count.
 
 /// Pages copied by cleaning since [`Store::count_copies`](crate::Store::count_copies).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Deltas: in place of a changed page only the words that changed since its base are written.
 //!
-//! The base of a page is the image of it that lies on the device. Its delta has all words that changed since,
-//! and its tail all that changed since the delta; so a page is its base, and at most one delta and one tail.
-//! Delta and tail of page `p` are records with LBAs of their own
+//! The base of a page is the image of it that lies on the device. Its delta has all words that
+//! changed since, and its tail all that changed since the delta; so a page is its base, and at most
+//! one delta and one tail. Delta and tail of page `p` are records with LBAs of their own
 //! ([`Sizes::delta_of`](crate::records::Sizes::delta_of)), placed like any other.
 
 use std::ops::Range;
@@ -19,19 +19,19 @@ const WORDS: usize = PAGE / WORD;
 /// Bytes that a page's delta and its tail have together at most.
 pub const LONGEST: usize = 1280;
 
-/// Bytes of the longest tail. A delta that is written each time a page changes is as long as all that changed
-/// so far; a tail is long only by what changed since the delta.
+/// Bytes of the longest tail. A delta that is written each time a page changes is as long as all
+/// that changed so far; a tail is long only by what changed since the delta.
 const LONGEST_TAIL: usize = 384;
 
-/// Bytes of a delta that is short enough to be written again and again: a page is then read in two parts, not
-/// in three.
+/// Bytes of a delta that is short enough to be written again and again: a page is then read in two
+/// parts, not in three.
 const SHORT: usize = 320;
 
 /// Bytes before the runs: the low half of the delta's time, and the number of runs.
 const HEAD: usize = 5;
 
-/// Words of 8 bytes in which a page may differ from its [base](crate::PageWrite::changed): those that its delta
-/// has, as far as its writer knows, and those that changed since.
+/// Words of 8 bytes in which a page may differ from its [base](crate::PageWrite::changed): those
+/// that its delta has, as far as its writer knows, and those that changed since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChangedWords {
     in_delta: WordSet,
@@ -46,8 +46,8 @@ impl ChangedWords {
     /// No word changed.
     pub const NONE: ChangedWords = ChangedWords { in_delta: WordSet::NONE, since: WordSet::NONE };
 
-    /// The words of a page's delta, and those that changed since: a bit for each word, from the lowest bit of
-    /// the first number on.
+    /// The words of a page's delta, and those that changed since: a bit for each word, from the
+    /// lowest bit of the first number on.
     pub const fn from_bits(in_delta: [u64; WORDS / 64], since: [u64; WORDS / 64]) -> Self {
         ChangedWords { in_delta: WordSet(in_delta), since: WordSet(since) }
     }
@@ -86,8 +86,8 @@ impl ChangedWords {
         }
     }
 
-    /// Notes that the page was written with these changes. A store may have written another record than
-    /// [`kind`](Self::kind) says; what is noted holds all the same.
+    /// Notes that the page was written with these changes. A store may have written another record
+    /// than [`kind`](Self::kind) says; what is noted holds all the same.
     pub fn note_written(&mut self) {
         *self = match self.kind() {
             RecordKind::Image => ChangedWords::NONE,
@@ -177,8 +177,8 @@ fn lowest(bits: usize) -> u64 {
 /// Encodes those words of a page, as a delta or a tail; none if it would be too long. Its time is
 /// [set](set_time) later.
 ///
-/// The record: the low half of its time, the number of runs (u8), for each run the unchanged words before
-/// it and its length (u8 each), then the words of all runs.
+/// The record: the low half of its time, the number of runs (u8), for each run the unchanged words
+/// before it and its length (u8 each), then the words of all runs.
 pub fn encode(page: &[u8], changed: &WordSet) -> Option<Vec<u8>> {
     if HEAD + changed.count() * WORD > LONGEST {
         return None;
@@ -221,8 +221,8 @@ pub fn time_of(delta: &[u8], now: u64) -> Option<u64> {
     now.checked_sub((now as u32).wrapping_sub(low).into())
 }
 
-/// Applies a delta to its base, or a tail to both; returns its words. None if it is neither: the page is then
-/// changed in part.
+/// Applies a delta to its base, or a tail to both; returns its words. None if it is neither: the
+/// page is then changed in part.
 pub fn apply(page: &mut [u8], delta: &[u8]) -> Option<WordSet> {
     let runs = usize::from(*delta.get(HEAD - 1)?);
     let (runs, mut words) = delta[HEAD..].split_at_checked(2 * runs)?;

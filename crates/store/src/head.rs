@@ -143,8 +143,8 @@ struct RawMeta {
     /// Of a table.
     part: u32,
     sum: u32,
-    /// Notes: all chunks up to the first number were durable, and all notes before the second. Table: the number of
-    /// parts, and the bytes of all.
+    /// Notes: all chunks up to the first number were durable, and all notes before the second.
+    /// Table: the number of parts, and the bytes of all.
     own: [u64; 2],
 }
 

@@ -1,4 +1,5 @@
-//! Images: pages as records, without their longest run of zeroes, and compressed where that saves an eighth.
+//! Images: pages as records, without their longest run of zeroes, and compressed where that saves
+//! an eighth.
 
 use std::ops::Range;
 
@@ -9,8 +10,8 @@ use crate::format::PAGE;
 /// Bytes before the page's: where the zeroes begin and their number, 16 bits each.
 const HEAD: usize = 4;
 
-/// Added to the first number if the page's bytes are compressed. How many they are then (16 bits) comes before
-/// them.
+/// Added to the first number if the page's bytes are compressed. How many they are then (16 bits)
+/// comes before them.
 const COMPRESSED: u16 = 1 << 15;
 
 /// Added as well if they are compressed with zstd, and not with LZ4.
@@ -47,8 +48,9 @@ impl Hole {
     }
 }
 
-/// The compressed image of a page, whose image as it is is `plain`; none if that would not save a unit of
-/// `unit` bytes and an eighth of the image, which is what makes it worth decompressing, or is not tried.
+/// The compressed image of a page, whose image as it is is `plain`; none if that would not save a
+/// unit of `unit` bytes and an eighth of the image, which is what makes it worth decompressing, or
+/// is not tried.
 pub fn compress(plain: &[u8], unit: usize, compressor: &Compressor) -> Option<Vec<u8>> {
     let (head, bytes) = match plain.len() {
         PAGE => (&[0; HEAD], plain),

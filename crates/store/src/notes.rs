@@ -33,7 +33,8 @@ impl Notes {
         self.push(Note { tag: TRIMMED, target: lba, time, ..Note::default() });
     }
 
-    /// Chunks with these numbers, which rise, are not needed any more, and may be missing from now on.
+    /// Chunks with these numbers, which rise, are not needed any more, and may be missing from now
+    /// on.
     pub fn chunks_given_up(&mut self, mut numbers: &[u64]) {
         while let Some(&first) = numbers.first() {
             let (some, rest) = numbers.split_at(numbers.partition_point(|n| n - first < 64));

@@ -1,12 +1,13 @@
-//! Changed words of a page apart from the page: an engine keeps them in memory when the page leaves it.
+//! Changed words of a page apart from the page: an engine keeps them in memory when the page leaves
+//! it.
 
 use frostline_placement::Hotness;
 
 use crate::delta::{ChangedWords, encode};
 use crate::records::{RecordKind, Sizes};
 
-/// The words of a page that changed since its [base](crate::PageWrite::changed) or its delta, and what they
-/// hold.
+/// The words of a page that changed since its [base](crate::PageWrite::changed) or its delta, and
+/// what they hold.
 #[derive(Clone, Debug)]
 pub struct PageDelta {
     /// A delta or a tail.

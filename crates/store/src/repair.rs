@@ -10,16 +10,16 @@ use crate::scrub::{Pass, ScrubReport};
 use crate::{Store, StoreError};
 
 impl Store {
-    /// True if the device keeps parity: without it there is nothing that [`Store::repair`] could repair
-    /// pages from.
+    /// True if the device keeps parity: without it there is nothing that [`Store::repair`] could
+    /// repair pages from.
     pub fn has_parity(&self) -> bool {
         self.inner.device.geometry().parity.is_some()
     }
 
-    /// Reads every valid page as [`Store::scrub`] does, and its parity. The zones of pages that only
-    /// parity has, of pages whose parity is wrong, and zones that lost one of their parts are copied
-    /// elsewhere and reset; one that can't be reset is not used any more. Then all metadata are written
-    /// anew. What can't be read even so is left as it is.
+    /// Reads every valid page as [`Store::scrub`] does, and its parity. The zones of pages that
+    /// only parity has, of pages whose parity is wrong, and zones that lost one of their parts are
+    /// copied elsewhere and reset; one that can't be reset is not used any more. Then all metadata
+    /// are written anew. What can't be read even so is left as it is.
     ///
     /// # Errors
     /// As for [`Store::scrub`] and [`Store::sync`]; a store that is too full to copy a zone.

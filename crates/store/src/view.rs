@@ -1,4 +1,5 @@
-//! A store at one moment, to be drawn: what is seen of it on a terminal and in a browser while it works.
+//! A store at one moment, to be drawn: what is seen of it on a terminal and in a browser while it
+//! works.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -128,8 +129,8 @@ impl CallView {
 }
 
 impl Store {
-    /// The store at this moment, to be drawn. Its state is locked twice, each time for no longer than it
-    /// takes to look at every zone once.
+    /// The store at this moment, to be drawn. Its state is locked twice, each time for no longer
+    /// than it takes to look at every zone once.
     ///
     /// # Errors
     /// The device can't report its zones; a thread of the store panicked.

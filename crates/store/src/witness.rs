@@ -1,9 +1,10 @@
 //! The last word of a store that is closed.
 //!
-//! A chunk tells what was durable before it, in another zone than that of the notes and mostly than that of the
-//! chunk before. Nothing tells so of what was written last. When a store is closed, a chunk without records is
-//! written for that to an empty zone, which nothing names: the next opening reads it, and resets the zone. It
-//! holds nothing else, so nothing is lost if it is lost itself.
+//! A chunk tells what was durable before it, in another zone than that of the notes and mostly than
+//! that of the chunk before. Nothing tells so of what was written last. When a store is closed, a
+//! chunk without records is written for that to an empty zone, which nothing names: the next
+//! opening reads it, and resets the zone. It holds nothing else, so nothing is lost if it is lost
+//! itself.
 
 use frostline_zone::{AlignedBuf, DeviceError};
 
@@ -14,8 +15,8 @@ use crate::inner::Inner;
 use crate::state::State;
 
 impl State {
-    /// A chunk without records that tells what is durable, and the zone of the device where it goes; none if
-    /// no zone is empty. That zone waits to be reset from now on.
+    /// A chunk without records that tells what is durable, and the zone of the device where it
+    /// goes; none if no zone is empty. That zone waits to be reset from now on.
     fn begin_witness(&mut self) -> Option<(u32, Chunk)> {
         let place = self.zones.take_for_witness()?;
         let (sizes, shape) = (self.layout.sizes, self.layout.chunk_shape());
@@ -28,8 +29,8 @@ impl State {
 }
 
 impl Inner {
-    /// Tells in a zone of its own what is durable. Where no zone is to spare for that, or the device takes no
-    /// other one as active, it is left out.
+    /// Tells in a zone of its own what is durable. Where no zone is to spare for that, or the
+    /// device takes no other one as active, it is left out.
     pub fn write_witness(&self) -> Result<(), StoreError> {
         let _one = self.lock_cleaner()?;
         if self.state()?.zones.must_reset() {

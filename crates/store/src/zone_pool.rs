@@ -118,8 +118,8 @@ impl ZonePool {
         self.next_opening
     }
 
-    /// Puts back the zones that hold pages, by number in the volume; `next_opening` is the number of
-    /// the next opening.
+    /// Puts back the zones that hold pages, by number in the volume; `next_opening` is the number
+    /// of the next opening.
     pub fn restore(&mut self, zones: Vec<(u32, DataZone)>, next_opening: u64) {
         self.next_opening = next_opening;
         zones.into_iter().for_each(|(zone, data)| self.zones[zone as usize] = data);
@@ -144,8 +144,9 @@ impl ZonePool {
         Ok(self.get(zone))
     }
 
-    /// Takes an empty zone of the device for a chunk that no zone of the volume has. It waits to be reset at
-    /// once. Returns its number and that of its opening; none if the volume needs all that are empty.
+    /// Takes an empty zone of the device for a chunk that no zone of the volume has. It waits to be
+    /// reset at once. Returns its number and that of its opening; none if the volume needs all that
+    /// are empty.
     pub fn take_for_witness(&mut self) -> Option<(u32, u64)> {
         if self.pending_reset.len() >= self.withheld {
             return None;

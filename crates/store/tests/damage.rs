@@ -1,9 +1,9 @@
 //! Whatever is damaged, what the store returns is what was written, or an error that names what
 //! is lost.
 //!
-//! One thing no store can tell apart: in one that crashed, damage to the last chunk, or to those before it in
-//! its zone, looks as if the power had been cut before they were durable. What they held is then as it was
-//! before. docs/recovery.md says what that can be.
+//! One thing no store can tell apart: in one that crashed, damage to the last chunk, or to those
+//! before it in its zone, looks as if the power had been cut before they were durable. What they
+//! held is then as it was before. docs/recovery.md says what that can be.
 
 mod forged;
 
@@ -61,8 +61,8 @@ impl Sample {
     }
 }
 
-/// Closed, or dropped after a sync and then one more write of page 0, whose chunk tells that all before
-/// were durable. Of a store with deltas most pages have a delta, and many of these a tail.
+/// Closed, or dropped after a sync and then one more write of page 0, whose chunk tells that all
+/// before were durable. Of a store with deltas most pages have a delta, and many of these a tail.
 fn sample(closed: bool, unit: u32) -> Sample {
     let device = in_memory(&shape()).unwrap();
     let format = Format {
@@ -421,8 +421,8 @@ fn a_zone_as_it_was_before_is_named_or_harmless() {
     }
 }
 
-/// Metadata zones as they were before: what was written since lies behind notes that are missing, and
-/// tells of them. Nothing tells of the last write.
+/// Metadata zones as they were before: what was written since lies behind notes that are missing,
+/// and tells of them. Nothing tells of the last write.
 #[test]
 fn metadata_as_they_were_before_are_noticed_by_what_was_written_since() {
     for sample in samples(false).chain(samples(true)) {
@@ -442,8 +442,9 @@ fn metadata_as_they_were_before_are_noticed_by_what_was_written_since() {
     }
 }
 
-/// A store that was closed tells so in a zone of its own: if the end of its metadata is missing, trims among
-/// it, it is not opened, unless what is left leads to the same pages. That zone itself is not missed.
+/// A store that was closed tells so in a zone of its own: if the end of its metadata is missing,
+/// trims among it, it is not opened, unless what is left leads to the same pages. That zone itself
+/// is not missed.
 #[test]
 fn metadata_of_a_closed_store_that_are_cut_are_noticed_or_lack_nothing() {
     for sample in samples(true) {
@@ -531,8 +532,8 @@ fn a_closed_store_without_a_metadata_zone_is_opened_if_the_loss_is_accepted() {
     assert!(noticed > 0, "nothing was noticed");
 }
 
-/// The chunks behind a sync tell where those before them lie. What lies in the zone of the last chunk, and only
-/// there, is told of by nothing.
+/// The chunks behind a sync tell where those before them lie. What lies in the zone of the last
+/// chunk, and only there, is told of by nothing.
 #[test]
 fn chunks_of_a_store_that_crashed_are_missed_if_a_later_one_lies_elsewhere() {
     for sample in samples(false) {
@@ -581,8 +582,8 @@ fn last_chunk(device: &dyn Device) -> (u64, u32) {
     last
 }
 
-/// All zones that the old metadata name were full before the notes were durable, so that only chunks in
-/// zones that nothing names can tell.
+/// All zones that the old metadata name were full before the notes were durable, so that only
+/// chunks in zones that nothing names can tell.
 #[test]
 fn notes_that_are_missing_are_noticed_by_chunks_in_the_zones_that_they_had_opened() {
     let device = in_memory(&shape()).unwrap();
@@ -648,8 +649,8 @@ fn an_opening_that_found_a_chunk_and_nothing_else_writes_a_checkpoint() {
     assert_eq!(written(), first, "the second opening found something");
 }
 
-/// Of a page whose last chunk a crash tore the copy before counts, also for a rebuild, to which later chunks
-/// tell that the torn one was durable.
+/// Of a page whose last chunk a crash tore the copy before counts, also for a rebuild, to which
+/// later chunks tell that the torn one was durable.
 #[test]
 fn what_a_crash_tore_does_not_count_in_a_rebuild_either() {
     let device = one_class();
@@ -760,7 +761,8 @@ fn numbers_that_contradict_each_other_under_right_sums_never_panic_or_hang() {
                     });
                     let pages: Vec<_> = pages.collect();
                     let (zone, at) = pages[rng.random_range(0..pages.len())];
-                    // Not the kind of page, of which each is tried by itself, nor the number of the store.
+                    // Not the kind of page, of which each is tried by itself, nor the number of the
+                    // store.
                     let fields = if rng.random_bool(0.5) { 24 } else { 100 };
                     let field = 24 + 4 * rng.random_range(0..fields);
                     let page = &mut forged.zones[zone][at * PAGE..(at + 1) * PAGE];

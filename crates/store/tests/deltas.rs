@@ -1,4 +1,5 @@
-//! Pages that were written as deltas, through cleaning and crashes, where contents at random hardly get.
+//! Pages that were written as deltas, through cleaning and crashes, where contents at random hardly
+//! get.
 
 use std::sync::Arc;
 
@@ -97,8 +98,8 @@ fn a_delta_older_than_the_one_that_was_merged_does_not_come_back_after_a_crash()
         store.write_batch(&[write]).unwrap();
     }
     write_all(300..400);
-    // The second change the pages back, so a merged image has the sum of the base of both. They lie among
-    // pages that change, so cleaning takes their zones.
+    // The second change the pages back, so a merged image has the sum of the base of both. They lie
+    // among pages that change, so cleaning takes their zones.
     for version in 1..12 {
         for lba in (1..200).step_by(2) {
             store.write(lba, &content(lba, version)).unwrap();
@@ -131,7 +132,8 @@ fn place_of(device: &dyn Device, bytes: &[u8]) -> (u32, u64) {
     panic!("{bytes:x?} is nowhere on the device")
 }
 
-/// Reads all pages together, compares each with a read of it alone, and returns those that can't be read.
+/// Reads all pages together, compares each with a read of it alone, and returns those that can't be
+/// read.
 fn errors_of_pages_read_together(store: &Store) -> Vec<u32> {
     let mut pages = vec![0; PAGES as usize * PAGE];
     let lbas = (0..PAGES).zip(pages.chunks_mut(PAGE));

@@ -84,7 +84,8 @@ fn is_whole(store: &Store, case: &str) -> bool {
     new > 0
 }
 
-/// A device whose power was cut at an operation of a group, and whether the group was written by then.
+/// A device whose power was cut at an operation of a group, and whether the group was written by
+/// then.
 fn cut_at(operation: u64, tail: Tail, seed: u64) -> (Faulty, bool) {
     let device = Arc::new(Faulty::new(memory(), seed).with_tail(tail));
     let store = start(device.clone(), UNITS[seed as usize % UNITS.len()]);
@@ -143,8 +144,8 @@ fn a_rebuild_after_a_power_cut_finds_a_group_whole_or_absent() {
     });
 }
 
-/// Recovery gives the numbers anew that told of the group. Pages that were new in it are as if they had been
-/// trimmed: a rebuild may bring them back.
+/// Recovery gives the numbers anew that told of the group. Pages that were new in it are as if they
+/// had been trimmed: a rebuild may bring them back.
 #[test]
 fn a_rebuild_after_a_recovery_brings_no_page_of_a_cut_group_back_that_was_there_before() {
     for (seed, tail) in (0..8).flat_map(|seed| TAILS.map(|tail| (seed, tail))) {
@@ -170,8 +171,8 @@ fn a_rebuild_after_a_recovery_brings_no_page_of_a_cut_group_back_that_was_there_
     }
 }
 
-/// The pages of a group in one of its zones are trimmed, so that the zone is reset. Nothing was written
-/// since the group, so that notes alone tell that it was durable.
+/// The pages of a group in one of its zones are trimmed, so that the zone is reset. Nothing was
+/// written since the group, so that notes alone tell that it was durable.
 #[test]
 fn a_group_whose_pages_were_trimmed_and_reset_is_still_whole() {
     let device = memory();
@@ -185,7 +186,8 @@ fn a_group_whose_pages_were_trimmed_and_reset_is_still_whole() {
     store.sync().unwrap();
     let emptied = zones.iter().position(|zone| zone.valid == Some(fits)).unwrap();
     drop(store);
-    // As cleaning would do, but for the note by which it gives the zone up: so a loss is to be accepted.
+    // As cleaning would do, but for the note by which it gives the zone up: so a loss is to be
+    // accepted.
     device.reset(emptied as u32).unwrap();
     let refused = Store::open(device.clone(), OPEN).err();
     assert!(matches!(refused, Some(StoreError::Missing(_))), "{refused:?}");

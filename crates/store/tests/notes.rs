@@ -11,7 +11,8 @@ use frostline_zone::{Device, DeviceError, Geometry, Shape, ZoneInfo, in_memory};
 const PAGE: usize = 4096;
 const PAGES: u32 = 1000;
 
-/// A device on which the flush of a checkpoint takes long, unless it is the user's thread that writes it.
+/// A device on which the flush of a checkpoint takes long, unless it is the user's thread that
+/// writes it.
 struct Slow {
     inner: Arc<dyn Device>,
     user: ThreadId,

@@ -308,8 +308,8 @@ fn written(device: &dyn Device) -> Vec<u32> {
         .collect()
 }
 
-/// A store whose pages fill some zones and are synced, and behind these the first chunk of a zone that no sync
-/// covered.
+/// A store whose pages fill some zones and are synced, and behind these the first chunk of a zone
+/// that no sync covered.
 fn begun() -> (Arc<dyn Device>, Store, u32) {
     let device = empty(ZONES);
     Store::format(device.clone(), &Format { scheme: "nosep".into(), ..format(false) }).unwrap();

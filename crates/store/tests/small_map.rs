@@ -104,7 +104,8 @@ fn an_empty_store_tells_no_pages_and_takes_no_map_into_memory_for_that() {
     assert_eq!(store.stats().unwrap().map_leaves, before);
 }
 
-/// A map of a tebibyte, of which a few leaves were ever written: these are read, one by one, and let go of.
+/// A map of a tebibyte, of which a few leaves were ever written: these are read, one by one, and
+/// let go of.
 #[test]
 fn walks_over_a_large_store_that_holds_little_read_only_the_leaves_that_were_written() {
     let shape = Shape { bytes: 1 << 40, zone_bytes: Some(256 << 20), ..Shape::default() };

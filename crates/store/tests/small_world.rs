@@ -8,8 +8,9 @@
 //! are tried once. States of the device are known by their hashes, and each is recovered once.
 //! In a store with deltas a page that is written three times has a delta and a tail.
 //!
-//! Histories have three steps, also where the power is cut again during recovery, and one step where it is cut twice;
-//! with deltas, from a store that was used before, they have one step less. `FROSTLINE_SMALL_WORLD=n` tries all with n steps.
+//! Histories have three steps, also where the power is cut again during recovery, and one step
+//! where it is cut twice; with deltas, from a store that was used before, they have one step less.
+//! `FROSTLINE_SMALL_WORLD=n` tries all with n steps.
 
 #[path = "../../zone/tests/worlds/mod.rs"]
 mod worlds;
@@ -44,8 +45,8 @@ struct Past {
     fewer: usize,
 }
 
-/// New stores, and some used so long that the next steps clean, write checkpoints and reset metadata zones. In
-/// units the first step of all makes the last two clean, and the last one merge.
+/// New stores, and some used so long that the next steps clean, write checkpoints and reset
+/// metadata zones. In units the first step of all makes the last two clean, and the last one merge.
 const PASTS: [Past; 8] = [
     Past { unit: 4096, checkpoint_writes: 30, writes: 0, changed: false, fewer: 0 },
     Past { unit: 4096, checkpoint_writes: 4, writes: 141, changed: false, fewer: 0 },
@@ -65,7 +66,8 @@ fn pages(unit: u32) -> u32 {
 /// The first version of histories, in which a new page is written as an image, a delta and a tail.
 const FIRST: u64 = 950;
 
-/// Versions before, the image and the delta of a page that is then written as a tail, a delta and a tail.
+/// Versions before, the image and the delta of a page that is then written as a tail, a delta and a
+/// tail.
 const BEFORE: [u64; 2] = [810, 901];
 
 fn contents(unit: u32) -> Contents {
@@ -147,8 +149,8 @@ fn start(past: &Past) -> Start {
     Start { world: world.with(world.medium()), found, writer }
 }
 
-/// All pages of a store that is opened after a power cut. A second reader of the format, which shares
-/// no code with the store, must find the same.
+/// All pages of a store that is opened after a power cut. A second reader of the format, which
+/// shares no code with the store, must find the same.
 fn open_and_read(world: &Arc<World>) -> Found {
     let judged = frostline_judge::pages(&**world).unwrap();
     let mut store = Store::open(world.clone(), OPEN).unwrap();
@@ -290,8 +292,8 @@ impl Life {
     }
 }
 
-/// Explores histories of `usual` steps, or of as many as are asked for, from each start in a thread of
-/// its own. Zones must have been cleaned and reset, and tails written, if that `is_asked`.
+/// Explores histories of `usual` steps, or of as many as are asked for, from each start in a thread
+/// of its own. Zones must have been cleaned and reset, and tails written, if that `is_asked`.
 fn explore_all(holes: bool, cuts: u32, usual: usize, is_asked: bool) {
     let most = std::env::var("FROSTLINE_SMALL_WORLD").ok().and_then(|n| n.parse().ok());
     let explored = thread::scope(|scope| {

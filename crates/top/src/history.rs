@@ -66,8 +66,8 @@ impl History {
         self.now.as_ref()
     }
 
-    /// The work since the oldest of the last seconds' views, or since the store was opened if there is
-    /// one view only.
+    /// The work since the oldest of the last seconds' views, or since the store was opened if there
+    /// is one view only.
     pub fn lately(&self) -> Option<Lately> {
         let now = self.now.as_ref()?;
         let Some(then) = self.past.front().filter(|then| then.seconds < now.seconds) else {

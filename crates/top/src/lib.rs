@@ -1,7 +1,9 @@
-//! A page store at work, drawn on a terminal: its zones as a map that moves, and the figures of its work.
+//! A page store at work, drawn on a terminal: its zones as a map that moves, and the figures of its
+//! work.
 //!
-//! [`History`] takes views of the store as they come. [`Screen`] draws it on all of the terminal, [`text`] makes a
-//! picture to be printed. In a build without the feature `draw` both refuse ([`DRAWS`] says so beforehand).
+//! [`History`] takes views of the store as they come. [`Screen`] draws it on all of the terminal,
+//! [`text`] makes a picture to be printed. In a build without the feature `draw` both refuse
+//! ([`DRAWS`] says so beforehand).
 
 #[cfg(feature = "draw")]
 mod figures;

@@ -11,8 +11,8 @@ const CLASSES: [u8; 8] = [39, 208, 42, 176, 178, 117, 141, 250];
 /// Backgrounds of frozen classes, which repeat.
 const FROZEN: [u8; 3] = [24, 25, 60];
 
-/// Shades of a zone by the share of its pages that are valid, and where the next begins. Few zones are less
-/// than half valid for long.
+/// Shades of a zone by the share of its pages that are valid, and where the next begins. Few zones
+/// are less than half valid for long.
 const SHADES: [(&str, f64); 4] = [("░", 0.5), ("▒", 0.75), ("▓", 0.9), ("█", f64::INFINITY)];
 
 /// The look of a zone in the map.

@@ -1,7 +1,7 @@
 //! Merges: images that cleaning of a page store made of pages' bases, deltas and tails.
 //!
-//! A page has no other content between two writes, so the length of such an image belongs to the version that the
-//! page has then, whenever a replay merges it.
+//! A page has no other content between two writes, so the length of such an image belongs to the
+//! version that the page has then, whenever a replay merges it.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,6 @@
-//! A store or a database at work, over HTTP: metrics for Prometheus at `/metrics`, the zones and what was
-//! written as JSON at `/zones` ([`StoreView`]), and at `/` a page that draws them as they change.
+//! A store or a database at work, over HTTP: metrics for Prometheus at `/metrics`, the zones and
+//! what was written as JSON at `/zones` ([`StoreView`]), and at `/` a page that draws them as they
+//! change.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -19,11 +20,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Whoever reaches the address reads all of this, and nothing else: no page of the store, and nothing can be
-//! changed. There is no password, so an address of this machine alone (`127.0.0.1`) is the usual one. A
-//! request that asks for another host is refused, so that no page of another site reads it in a browser:
-//! known are addresses in digits, `localhost` on an address of this machine, and the names that
-//! [`Server::known_as`] gives.
+//! Whoever reaches the address reads all of this, and nothing else: no page of the store, and
+//! nothing can be changed. There is no password, so an address of this machine alone (`127.0.0.1`)
+//! is the usual one. A request that asks for another host is refused, so that no page of another
+//! site reads it in a browser: known are addresses in digits, `localhost` on an address of this
+//! machine, and the names that [`Server::known_as`] gives.
 
 mod answer;
 mod client;

@@ -1,5 +1,6 @@
-//! The names by which a server is known. A page of another site may have a name of its own that leads to
-//! this machine, so that browsers let it read what is here: the name in the request tells it.
+//! The names by which a server is known. A page of another site may have a name of its own that
+//! leads to this machine, so that browsers let it read what is here: the name in the request tells
+//! it.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -24,8 +25,8 @@ impl Names {
         self.given.push(name.to_ascii_lowercase());
     }
 
-    /// True if the host of a request, which may have a port, is this server. An address in digits is: no
-    /// other site can have a page there.
+    /// True if the host of a request, which may have a port, is this server. An address in digits
+    /// is: no other site can have a page there.
     pub fn have(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let (name, port) = match host.rsplit_once(':') {

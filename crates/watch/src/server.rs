@@ -16,7 +16,8 @@ const TICK: Duration = Duration::from_millis(20);
 /// The longest that a client may take to ask, and to take its answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Connections that are answered at once; others are closed. A browser opens some that it may never use.
+/// Connections that are answered at once; others are closed. A browser opens some that it may never
+/// use.
 const MOST: usize = 16;
 
 /// A server that has an address.

@@ -1,8 +1,8 @@
 //! Checks that a device keeps the promises of this crate: `device-suite URI`. It prints one line
 //! for each check, and its exit status is 0 if all passed. **The content of the device is lost.**
 //!
-//! For `mem:`, and for a directory or file that does not exist, it makes a small device, for a plain
-//! drive that holds zeroes one that fills it.
+//! For `mem:`, and for a directory or file that does not exist, it makes a small device, for a
+//! plain drive that holds zeroes one that fills it.
 
 #[path = "../tests/suite/mod.rs"]
 mod suite;

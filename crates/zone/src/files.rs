@@ -70,9 +70,9 @@ pub(crate) fn plain(write: bool) -> OpenOptions {
     options
 }
 
-/// Reserves the blocks of a zone that is begun, beyond the end of its file: a file system that finds
-/// blocks for each append writes its own metadata with each flush. It may refuse, as zonefs does,
-/// which has no need of it.
+/// Reserves the blocks of a zone that is begun, beyond the end of its file: a file system that
+/// finds blocks for each append writes its own metadata with each flush. It may refuse, as zonefs
+/// does, which has no need of it.
 fn reserve(file: &File, capacity: u64) {
     let _refused = fallocate(file, FallocateFlags::KEEP_SIZE, 0, capacity);
 }

@@ -82,8 +82,9 @@ pub struct Shape {
     pub max_open: Option<u32>,
     /// Zones that may be active (begun and not full) at a time.
     pub max_active: Option<u32>,
-    /// The number of data zones that each zone of parity protects; no parity if `None`. Then a zone of
-    /// the device is as many zones on the medium, and one more, and `bytes` includes those of parity.
+    /// The number of data zones that each zone of parity protects; no parity if `None`. Then a zone
+    /// of the device is as many zones on the medium, and one more, and `bytes` includes those of
+    /// parity.
     pub parity: Option<u32>,
 }
 

@@ -33,8 +33,8 @@ pub(crate) fn read(path: &Path) -> Result<Geometry, DeviceError> {
     parse(&text).map_err(|why| DeviceError::NotADevice { path: path.to_owned(), why })
 }
 
-/// True if a plain file has a beginning of a geometry, or a geometry. A power cut may leave none of it, or
-/// zeroes.
+/// True if a plain file has a beginning of a geometry, or a geometry. A power cut may leave none of
+/// it, or zeroes.
 pub(crate) fn is_begun(path: &Path) -> io::Result<bool> {
     if metadata(path).is_err() {
         return Ok(false);

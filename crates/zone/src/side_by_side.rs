@@ -1,6 +1,6 @@
 //! Reads of several places side by side, past the page cache: the drive has all requests at once,
-//! and the caller waits for the slowest of them. `docs/decisions/0007-io-uring.md` says why all else
-//! is system calls.
+//! and the caller waits for the slowest of them. `docs/decisions/0007-io-uring.md` says why all
+//! else is system calls.
 
 use std::fs::File;
 use std::io;
@@ -66,7 +66,8 @@ mod rings {
         static RING: RefCell<Ring> = const { RefCell::new(Ring::Unused) };
     }
 
-    /// Reads what can be read side by side; the bytes that each buffer got, of as many as were tried.
+    /// Reads what can be read side by side; the bytes that each buffer got, of as many as were
+    /// tried.
     pub fn read(reads: &mut [FileRead<'_>]) -> Vec<usize> {
         let fit = reads.iter().all(|read| is_aligned(read.buffer));
         if !fit || reads.len() < 2 {
@@ -92,15 +93,15 @@ mod rings {
         })
     }
 
-    /// Hands the requests over, and waits until all that were taken are completed. After an error the
-    /// ring must not be used again.
+    /// Hands the requests over, and waits until all that were taken are completed. After an error
+    /// the ring must not be used again.
     fn submit(ring: &mut IoUring, reads: &mut [FileRead<'_>]) -> io::Result<Vec<usize>> {
         for (index, read) in reads.iter_mut().enumerate() {
             let (to, bytes) = (read.buffer.as_mut_ptr(), read.buffer.len() as u32);
             let request = opcode::Read::new(types::Fd(read.file.as_raw_fd()), to, bytes);
             let entry = request.offset(read.at).build().user_data(index as u64);
-            // SAFETY: file and buffer live until the request is completed, which is awaited below; a
-            // request that the system did not take is dropped with the ring.
+            // SAFETY: file and buffer live until the request is completed, which is awaited below;
+            // a request that the system did not take is dropped with the ring.
             let pushed = unsafe { ring.submission().push(&entry) };
             pushed.map_err(|_| io::Error::other("the queue of io_uring is full"))?;
         }

@@ -1,7 +1,8 @@
 //! A device that is in use is waited for, but not for long.
 //!
-//! When a process is killed, the system first ends the requests that it has under way, those of io_uring
-//! too, and then gives its locks up. That takes some tenths of a second after the process is gone.
+//! When a process is killed, the system first ends the requests that it has under way, those of
+//! io_uring too, and then gives its locks up. That takes some tenths of a second after the process
+//! is gone.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -9,8 +9,8 @@ use frostline_zone::{OpenOptions, Shape, default_zone_bytes};
 use super::{Failure, Peer};
 use crate::conditions::Conditions;
 
-/// Memory beside the pages: a twenty-fourth of it for the frames' heads, the words that changed, the map
-/// and the zones, and so much for chunks that are being written.
+/// Memory beside the pages: a twenty-fourth of it for the frames' heads, the words that changed,
+/// the map and the zones, and so much for chunks that are being written.
 const HEADS: u64 = 24;
 const CHUNKS: u64 = 2 << 20;
 

@@ -64,5 +64,6 @@ pub const TRANSACTIONAL: &[&str] = &[
     "sqlite",
 ];
 
-/// The names of those that change one record at a time. They run YCSB only, and only if they are named.
+/// The names of those that change one record at a time. They run YCSB only, and only if they are
+/// named.
 pub const SINGLE_RECORDS: &[&str] = &["bf-tree"];

@@ -1,4 +1,5 @@
-//! Arguments of every bench: the speed of its device, the thread that cleans, and what is seen of it.
+//! Arguments of every bench: the speed of its device, the thread that cleans, and what is seen of
+//! it.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -38,8 +39,8 @@ pub enum DriveArg {
 /// The ways in which a bench, or a server, can be watched while it works.
 #[derive(Debug, Args)]
 pub struct MetricsArgs {
-    /// Serve metrics for Prometheus, and at / a page that draws the zones live, at this loopback address, as
-    /// 127.0.0.1:9464
+    /// Serve metrics for Prometheus, and at / a page that draws the zones live, at this loopback
+    /// address, as 127.0.0.1:9464
     #[arg(long, value_name = "ADDR", value_parser = loopback)]
     pub metrics: Option<SocketAddr>,
 }
@@ -47,8 +48,8 @@ pub struct MetricsArgs {
 /// The backup of a bench, or of a server, while it works.
 #[derive(Debug, Args)]
 pub struct FollowArgs {
-    /// Back up the device here while it is in use, so that what is written is there after a second: a
-    /// directory, or s3://BUCKET/PREFIX
+    /// Back up the device here while it is in use, so that what is written is there after a second:
+    /// a directory, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "TARGET")]
     pub backup: Option<OsString>,
 }

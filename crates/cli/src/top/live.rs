@@ -18,8 +18,8 @@ use crate::screen::{line, watched_at};
 /// The interval at which the store is drawn.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Draws a bench on standard error, and stops it when a signal or the user asks for that. What it has to
-/// tell beyond the picture is printed once the picture is gone.
+/// Draws a bench on standard error, and stops it when a signal or the user asks for that. What it
+/// has to tell beyond the picture is printed once the picture is gone.
 pub struct Live<'a> {
     command: &'static str,
     interrupt: &'a Interrupt,

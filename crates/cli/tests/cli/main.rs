@@ -1,4 +1,5 @@
-//! The command as its users run it. One binary: each of its own would cost the time to link all that it uses.
+//! The command as its users run it. One binary: each of its own would cost the time to link all
+//! that it uses.
 
 mod bench;
 mod bench_device;

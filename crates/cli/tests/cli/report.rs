@@ -99,7 +99,8 @@ fn results_of_benches_and_of_several_sweeps_share_a_page() {
     assert!(page.contains("gp 0.15") && page.contains("gp 0.3"), "{page}");
 }
 
-/// Results in which there is little to draw: one run of one class, no relocations, empty windows, no lifespans.
+/// Results in which there is little to draw: one run of one class, no relocations, empty windows,
+/// no lifespans.
 fn degenerate(scratch: &Scratch) -> [&'static str; 3] {
     scratch.quiet("gen uniform --pages 3000 --writes 0 --fill -q -o once.u32");
     let sim = "--scheme nosep --zone 256KiB --no-gain --no-timing -q";
@@ -118,7 +119,8 @@ fn degenerate(scratch: &Scratch) -> [&'static str; 3] {
     ["one.json", "none.json", "empty.json"]
 }
 
-/// The lines that a browser writes to its console when it opens a page; `None` if there is no browser.
+/// The lines that a browser writes to its console when it opens a page; `None` if there is no
+/// browser.
 fn console(scratch: &Scratch, page: &str) -> Option<Vec<String>> {
     let run = |browser: &str| {
         let options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"];

@@ -52,7 +52,8 @@ pub struct WriteSet {
     by_hash: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     /// Bytes of all keys and values.
     bytes: usize,
-    /// Marks that may be gone back to, the latest last. While there are any, the arena is only appended to.
+    /// Marks that may be gone back to, the latest last. While there are any, the arena is only
+    /// appended to.
     marks: Vec<Mark>,
     /// The writes that were replaced since the first of them, as they were.
     replaced: Vec<Replaced>,
@@ -131,8 +132,8 @@ impl WriteSet {
         self.bytes
     }
 
-    /// Forgets everything, and keeps the memory unless it is a lot. A table of hashes takes as long to clear
-    /// as it is large, however few writes it has.
+    /// Forgets everything, and keeps the memory unless it is a lot. A table of hashes takes as long
+    /// to clear as it is large, however few writes it has.
     pub fn clear(&mut self) {
         const KEPT: usize = 1 << 20;
         const KEPT_WRITES: usize = 1 << 10;
@@ -147,14 +148,16 @@ impl WriteSet {
         self.replaced.clear();
     }
 
-    /// Marks what is written now, until [`WriteSet::undo_to`] or [`WriteSet::unmark`]; the number of the mark.
+    /// Marks what is written now, until [`WriteSet::undo_to`] or [`WriteSet::unmark`]; the number
+    /// of the mark.
     pub fn mark(&mut self) -> usize {
         let (writes, arena, replaced) = (self.len(), self.arena.len(), self.replaced.len());
         self.marks.push(Mark { writes, arena, bytes: self.bytes, replaced });
         self.marks.len() - 1
     }
 
-    /// Undoes what was written since a mark, and ends it and those behind it. False if it has ended.
+    /// Undoes what was written since a mark, and ends it and those behind it. False if it has
+    /// ended.
     pub fn undo_to(&mut self, number: usize) -> bool {
         let Some(mark) = self.marks.drain(number.min(self.marks.len())..).next() else {
             return false;

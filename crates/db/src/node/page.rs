@@ -10,8 +10,9 @@
 //! Only one thread at a time stores: the owner of the page, or the holder of its frame's latch. A
 //! store of part of a word is therefore a load, a merge and a store.
 //!
-//! Beside its words a page has two bits for each: those of the page's delta on the device, and those that changed
-//! [since](frostline_store::ChangedWords), so that a write may leave out the others.
+//! Beside its words a page has two bits for each: those of the page's delta on the device, and
+//! those that changed [since](frostline_store::ChangedWords), so that a write may leave out the
+//! others.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -214,8 +215,8 @@ impl PageBytes {
         self.merge(at / 8, 0xffff_ffff << shift, u64::from(value) << shift);
     }
 
-    /// The same, and leaves the word unmarked. It must be [marked](Self::mark_word) before the page is
-    /// written, if the base may have another value.
+    /// The same, and leaves the word unmarked. It must be [marked](Self::mark_word) before the page
+    /// is written, if the base may have another value.
     #[inline]
     pub fn set_u32_unmarked(&self, at: usize, value: u32) {
         let (index, shift) = (at / 8, at % 8 * 8);

@@ -303,16 +303,17 @@ impl<'a> Node<'a> {
         self.room() >= (PAGE_BYTES - SLOTS) / 2
     }
 
-    /// True if the node has sunk since it had `room` bytes free, so that it should be visited: by an eighth of the
-    /// page, to half of it or less, or to one child, or none of its records is left.
+    /// True if the node has sunk since it had `room` bytes free, so that it should be visited: by
+    /// an eighth of the page, to half of it or less, or to one child, or none of its records is
+    /// left.
     pub fn has_sunk(self, room: usize) -> bool {
         let eighths = |room: usize| room / ((PAGE_BYTES - SLOTS) / 8);
         let is_bare = self.count() <= self.level().min(1);
         self.room() > room && self.is_sparse() && (is_bare || eighths(self.room()) > eighths(room))
     }
 
-    /// Bytes that the slots and the records take in a node with a prefix of this length, which is no longer than
-    /// its own.
+    /// Bytes that the slots and the records take in a node with a prefix of this length, which is
+    /// no longer than its own.
     pub fn bytes_with_prefix(self, prefix: usize) -> usize {
         let fences = [LOWER, UPPER].map(|field| usize::from(self.page.u16_at(field + 2)));
         let taken = (PAGE_BYTES - SLOTS).saturating_sub(self.room() + fences[0] + fences[1]);

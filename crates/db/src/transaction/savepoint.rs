@@ -34,8 +34,8 @@ impl Transaction<'_> {
         Ok(Savepoint(self.own()?.mark()))
     }
 
-    /// Undoes what was written since a savepoint of this transaction. What was read stays read: a serializable
-    /// transaction relies on it.
+    /// Undoes what was written since a savepoint of this transaction. What was read stays read: a
+    /// serializable transaction relies on it.
     ///
     /// # Errors
     /// A read-only transaction; the savepoint has ended.

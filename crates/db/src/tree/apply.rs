@@ -44,7 +44,8 @@ impl Trees {
             match change_leaf(&mut held.edit(), index, found, key, change) {
                 true => {
                     held.changed_by(position);
-                    // A deleted record still has a ghost; a visit is worth while when that is removed.
+                    // A deleted record still has a ghost; a visit is worth while when that is
+                    // removed.
                     if change.kind != WriteKind::Delete {
                         self.visits.note_sunk(&held, room);
                     }

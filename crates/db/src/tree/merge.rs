@@ -15,8 +15,9 @@ const SPARE: usize = 512;
 enum Fit {
     /// They do not fit into one page.
     Not,
-    /// They fit, but the content of one would have to be logged for an empty one. Perhaps it will soon be empty as
-    /// well, as in a queue, or the empty one filled again, as at the end of a stack.
+    /// They fit, but the content of one would have to be logged for an empty one. Perhaps it will
+    /// soon be empty as well, as in a queue, or the empty one filled again, as at the end of a
+    /// stack.
     Later,
     /// They fit, and leave so much room.
     Now(usize),
@@ -29,8 +30,8 @@ impl Trees {
         wal.used_bytes() > wal.capacity_bytes() / 4 * 3
     }
 
-    /// Merges the node of a level that `key` belongs to with its neighbours, as long as it is sparse and they fit.
-    /// The last visit puts nothing off. True if it merged any.
+    /// Merges the node of a level that `key` belongs to with its neighbours, as long as it is
+    /// sparse and they fit. The last visit puts nothing off. True if it merged any.
     pub(super) fn merge(
         &self,
         tree: u32,
@@ -100,7 +101,8 @@ impl Trees {
         }
     }
 
-    /// Merges two neighbours, and tells whether the parent has sunk. None if they can't be, as in a damaged tree.
+    /// Merges two neighbours, and tells whether the parent has sunk. None if they can't be, as in a
+    /// damaged tree.
     fn merge_held(
         &self,
         mut parent: ExclusiveGuard<'_>,

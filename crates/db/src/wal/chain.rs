@@ -68,8 +68,8 @@ impl Chain {
         Ok(Chain { parts: parts(&heads, end), last, keep_from, end, epoch: epoch + 1 })
     }
 
-    /// Checks that the log goes on up to a position at which it was durable. A log that is cut there looks
-    /// as if a crash had torn it.
+    /// Checks that the log goes on up to a position at which it was durable. A log that is cut
+    /// there looks as if a crash had torn it.
     pub fn check_end(&self, durable: Lsn) -> Result<(), WalError> {
         if self.end >= durable {
             return Ok(());

@@ -2,8 +2,9 @@
 //!
 //! The log is a stream of records, `[length u32][kind u8][payload]`. It reaches the device in
 //! *batches*, each what one append to a zone writes: a head and a part of the stream, padded to
-//! whole blocks, or cut off at the end of one. Records may cross batches and zones. All numbers are little-endian; batch.rs has
-//! the head, chain.rs how the log is found again, and why no crash can confuse it.
+//! whole blocks, or cut off at the end of one. Records may cross batches and zones. All numbers are
+//! little-endian; batch.rs has the head, chain.rs how the log is found again, and why no crash can
+//! confuse it.
 //!
 //! | file | content |
 //! |---|---|
@@ -56,8 +57,8 @@ pub struct WalOptions {
     /// log takes twice as much memory, and a sixteenth is written without delay. Less than a page
     /// counts as one, and more than the log as much as that.
     pub buffer_bytes: usize,
-    /// A position up to which the log was durable, as its owner knows from elsewhere; 0 if it doesn't. A log
-    /// that ends before it has lost its end.
+    /// A position up to which the log was durable, as its owner knows from elsewhere; 0 if it
+    /// doesn't. A log that ends before it has lost its end.
     pub durable: Lsn,
 }
 
@@ -155,7 +156,8 @@ impl FoundLog {
     /// As [`Wal::replay`], of the log that was found.
     ///
     /// # Errors
-    /// Those of `visit`; [`WalError::Damaged`] if a record is not what was written; errors of the device.
+    /// Those of `visit`; [`WalError::Damaged`] if a record is not what was written; errors of the
+    /// device.
     pub fn replay<E: From<WalError>>(&self, visit: &mut Visit<'_, E>) -> Result<(), E> {
         replay::replay(&*self.device, &self.chain, visit, &mut |_, _| ())
     }
@@ -191,8 +193,8 @@ impl Wal {
     ///
     /// # Errors
     /// The device holds no such log, or one of a newer version; [`WalError::Damaged`] if something
-    /// is missing that was durable and is needed, or the log ends before [`WalOptions::durable`]; too few zones that can be written are left;
-    /// errors of the device.
+    /// is missing that was durable and is needed, or the log ends before [`WalOptions::durable`];
+    /// too few zones that can be written are left; errors of the device.
     pub fn open(device: Arc<dyn Device>, id: u64, options: &WalOptions) -> Result<Wal, WalError> {
         let FoundLog { device, zones, chain } = FoundLog::find(device, id)?;
         chain.check_end(options.durable)?;

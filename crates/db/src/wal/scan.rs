@@ -19,8 +19,8 @@ pub struct ScannedBatch {
 /// All batches of the log `id` that the zones hold, zone by zone.
 ///
 /// Behind a batch lies the next one, or what a crash tore; behind that, a batch of a later opening
-/// may begin at any block. So a search that finds no batch tries the next block. A record may hold a copy of
-/// a batch, but no payload lies where its head says that it does.
+/// may begin at any block. So a search that finds no batch tries the next block. A record may hold
+/// a copy of a batch, but no payload lies where its head says that it does.
 pub fn scan(
     device: &dyn Device,
     id: u64,
@@ -52,8 +52,8 @@ pub fn scan(
     Ok(found)
 }
 
-/// The logs that zones from `first` on hold, by number, each with its first zone. A log without a zone that
-/// begins with a batch is not found.
+/// The logs that zones from `first` on hold, by number, each with its first zone. A log without a
+/// zone that begins with a batch is not found.
 pub fn logs_on(device: &dyn Device, first: u32) -> Result<BTreeMap<u64, u32>, WalError> {
     let mut logs = BTreeMap::new();
     let zones = device.report(0, device.geometry().zones)?;

@@ -43,11 +43,12 @@ pub const SHAPES: [Shape; 9] = [
 /// Bytes that a record takes in a leaf besides its key and value.
 pub const SLOT: u64 = 10;
 
-/// Pages that do not depend on the records: roots, the label, and leaves that are empty for a while.
+/// Pages that do not depend on the records: roots, the label, and leaves that are empty for a
+/// while.
 const FEW: u64 = 14;
 
-/// Pages that are enough for records that take so many bytes with their slots: leaves are a third full and more in the
-/// mean.
+/// Pages that are enough for records that take so many bytes with their slots: leaves are a third
+/// full and more in the mean.
 pub fn enough_pages(bytes: u64) -> u64 {
     FEW + bytes / 4096 * 7 / 2
 }
@@ -183,7 +184,8 @@ impl Load {
             Shape::Ranges | Shape::Scattered => {
                 (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40).to_be_bytes().to_vec()
             }
-            // Those of a table that is filled come in no order, a new generation behind the one before.
+            // Those of a table that is filled come in no order, a new generation behind the one
+            // before.
             Shape::FromTheFront | Shape::FromTheBack => {
                 let (generation, n) = (n / self.most as u64, n % self.most as u64);
                 [&generation.to_be_bytes()[..], &(n * 7919 % self.most as u64).to_be_bytes()]

@@ -241,8 +241,8 @@ impl<'a> Queue<'a> {
         Ok(Queue { number, depth, requests, descriptions, ring: IoUring::new(depth.into())? })
     }
 
-    /// Answers requests until the device is stopped. An answer is a length in bytes, or the negative
-    /// number of an error.
+    /// Answers requests until the device is stopped. An answer is a length in bytes, or the
+    /// negative number of an error.
     ///
     /// # Errors
     /// io_uring fails.

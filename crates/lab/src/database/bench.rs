@@ -66,8 +66,8 @@ pub struct DatabaseBench {
     pub check: bool,
     /// Serve metrics for Prometheus, and a page that draws the zones, at this address.
     pub metrics: Option<SocketAddr>,
-    /// Back up the device here while the bench loads and runs, so that what is written is there after
-    /// a second.
+    /// Back up the device here while the bench loads and runs, so that what is written is there
+    /// after a second.
     pub backup: Option<OsString>,
     /// Record every page write that reaches the store, with its hotness record, and every trim in
     /// this trace (`.parquet`), including those of loading.

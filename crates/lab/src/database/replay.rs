@@ -55,15 +55,16 @@ pub(super) enum RunOrder {
 }
 
 impl Replay {
-    /// Settings for a run that counted between two moments, on a store that had so many page writes when it was
-    /// opened.
+    /// Settings for a run that counted between two moments, on a store that had so many page writes
+    /// when it was opened.
     pub(super) fn of(
         info: &StoreInfo,
         (opened, before, after): (u64, &Stats, &Stats),
         order: RunOrder,
     ) -> Replay {
         let skipped_slots = after.counts.skipped;
-        // Whole pages lie where they lie without chunks, unless a chunk was the last that fitted into its zone.
+        // Whole pages lie where they lie without chunks, unless a chunk was the last that fitted
+        // into its zone.
         let by_chunks = info.unit < info.page_bytes || skipped_slots > 0;
         let exact = match order {
             RunOrder::OneThread => true,
@@ -133,8 +134,8 @@ impl Replay {
     }
 }
 
-/// A scheme as the simulator has to be given it: there `phftl` keeps its state of pages in pages of zones, unless it
-/// is told not to; a store has it in its map.
+/// A scheme as the simulator has to be given it: there `phftl` keeps its state of pages in pages of
+/// zones, unless it is told not to; a store has it in its map.
 fn with_free_state(scheme: &str) -> String {
     let in_pages = |spec: SchemeSpec| spec.parameters().iter().any(|(key, _)| *key == "meta");
     match SchemeSpec::parse(scheme).is_ok_and(in_pages) && !scheme.contains("meta=") {

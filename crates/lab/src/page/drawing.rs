@@ -33,7 +33,8 @@ pub(super) enum Mark {
 }
 
 impl Mark {
-    /// The mark with those of its places that are finite; `None` if it can't be drawn. SVG has no other numbers.
+    /// The mark with those of its places that are finite; `None` if it can't be drawn. SVG has no
+    /// other numbers.
     fn finite(self) -> Option<Mark> {
         let is_finite =
             |places: &[At]| places.iter().all(|(x, y)| x.0.is_finite() && y.0.is_finite());
@@ -92,8 +93,8 @@ pub(super) fn text(place: At, anchor: &'static str, class: &'static str, text: &
     Mark::Text { at: place, anchor, class, text: text.to_string() }
 }
 
-/// Steps of an axis from 0 or above: round numbers, at most `most` of them and one more where the axis begins.
-/// None if `most` is 0, or if the axis has no length.
+/// Steps of an axis from 0 or above: round numbers, at most `most` of them and one more where the
+/// axis begins. None if `most` is 0, or if the axis has no length.
 pub(super) fn steps(from: f64, to: f64, most: usize) -> Vec<f64> {
     let rough = (to - from) / most as f64;
     if !rough.is_normal() || rough < 0.0 {

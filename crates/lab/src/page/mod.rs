@@ -63,8 +63,8 @@ mod tests {
         (0..random.below(most + 1)).map(|_| of(random)).collect()
     }
 
-    /// A run as a file may have it: with few classes, windows, victims and writes, or none, and numbers of any
-    /// size.
+    /// A run as a file may have it: with few classes, windows, victims and writes, or none, and
+    /// numbers of any size.
     fn run(random: &mut SplitMix) -> RunReport {
         let names = ["nosep", "sepbit", "2r-fifo", "oracle-plan"];
         let has = |random: &mut SplitMix| random.below(2) == 0;

@@ -18,8 +18,8 @@ use crate::{Error, Result};
 /// The runs of a sweep that were done before, and the file to which new ones are added.
 pub struct Cells {
     shard: Option<Shard>,
-    /// Everything that outcomes depend on, except scheme, victim policy and volume, for each of the sweep's
-    /// settings.
+    /// Everything that outcomes depend on, except scheme, victim policy and volume, for each of the
+    /// sweep's settings.
     settings: Vec<Value>,
     sources: Vec<CellSource>,
     known: HashMap<String, Outcome>,

@@ -1,5 +1,5 @@
-//! The memory of a classifier across a restart: its network, and the threshold with the state of its
-//! adjustment.
+//! The memory of a classifier across a restart: its network, and the threshold with the state of
+//! its adjustment.
 //!
 //! It leaves out the optimiser's moments, and the window that a restart cuts short with its counts
 //! of requests: a new window begins, and an epoch of training finds the moments anew.

@@ -11,10 +11,10 @@
 //! * A page that was never written has the longest lifespan that its digits can say.
 //! * Before the first training every page counts as short-living.
 //! * A window's data are 512 pages, chosen at random among those written, and up to eight writes of
-//!   each:
-//!   a share of all writes that costs as much in a small volume as in a large one. A write is
+//!   each: a share of all writes that costs as much in a small volume as in a large one. A write is
 //!   evaluated once the threshold's time has passed: it is short-living if its version had ended by
-//!   then, else long-living. So pages that are not written again within the window are learned from, too.
+//!   then, else long-living. So pages that are not written again within the window are learned
+//!   from, too.
 //! * A chunk has 256 pages; recent counts are halved after each window.
 //! * Training is spread over the first half of the next window; the trained network is then
 //!   deployed.

@@ -1,7 +1,7 @@
 //! A gated recurrent unit over a page's writes, the oldest first: the rival that SepFrozen (section
-//! 5.2) takes from PHFTL (Sun et al., DAC 2023, section III). It has one layer of 32 units; the score is a
-//! weighted sum of the state after the newest write. The cell is that of Cho et al. (EMNLP 2014,
-//! section 2.3) with the reset gate behind the weights, as most libraries have it.
+//! 5.2) takes from PHFTL (Sun et al., DAC 2023, section III). It has one layer of 32 units; the
+//! score is a weighted sum of the state after the newest write. The cell is that of Cho et al.
+//! (EMNLP 2014, section 2.3) with the reset gate behind the weights, as most libraries have it.
 //!
 //! Training uses candle and needs the feature `gru`; a trained network works without it.
 

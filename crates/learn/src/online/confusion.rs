@@ -10,8 +10,8 @@ const FEWEST: f64 = 64.0;
 /// The factor by which each new sample lowers the weight of the earlier ones: 0.8 after 512.
 const FADE: f32 = 0.999_564;
 
-/// The confusion matrix of a model; "positive" is a page that is taken for frozen. Recent samples have
-/// the most weight.
+/// The confusion matrix of a model; "positive" is a page that is taken for frozen. Recent samples
+/// have the most weight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Confusion {
     /// Taken for frozen, and frozen.

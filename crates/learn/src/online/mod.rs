@@ -1,10 +1,11 @@
 //! A recogniser that learns while it is at work.
 //!
 //! The learner watches a sample of the valid pages that cleaning meets, for a horizon: as many user
-//! writes as the volume has valid pages. A page that is not written in that time counts as frozen. The
-//! labelled samples are learned in the order in which they were taken, so that short lifespans do not
-//! come first. Before a sample is learned, it tests the model in use; while the model fails that test,
-//! no page is taken for frozen. The model follows a change of the workload within about two horizons.
+//! writes as the volume has valid pages. A page that is not written in that time counts as frozen.
+//! The labelled samples are learned in the order in which they were taken, so that short lifespans
+//! do not come first. Before a sample is learned, it tests the model in use; while the model fails
+//! that test, no page is taken for frozen. The model follows a change of the workload within about
+//! two horizons.
 //!
 //! Learning runs while pages are recognised, that is during cleaning, in bounded memory and with a
 //! bounded amount of work. There are no threads and no clock: the same pages in the same order give

@@ -118,8 +118,8 @@ impl Measured {
         (self.hot, self.hot_writes, self.hot_zones) = (Victims::default(), 0, 0);
     }
 
-    /// The hot group as it was measured during `written` user writes. One that had no victim has the
-    /// zones that its writes fill.
+    /// The hot group as it was measured during `written` user writes. One that had no victim has
+    /// the zones that its writes fill.
     pub fn hot(&self, written: u32) -> Hot {
         let share = self.hot_writes as f64 / f64::from(written.max(1));
         if share <= 0.0 {

@@ -6,9 +6,9 @@ use crate::LARGEST_MEMORY;
 /// with its version, which never has this value.
 const TWO: u32 = u32::MAX;
 
-/// Joins the memories of a recogniser and of the inner scheme. Without an inner memory the result is
-/// the recogniser's alone. The inner memory is left out
-/// if both don't fit into [`LARGEST_MEMORY`].
+/// Joins the memories of a recogniser and of the inner scheme. Without an inner memory the result
+/// is the recogniser's alone. The inner memory is left out if both don't fit into
+/// [`LARGEST_MEMORY`].
 pub fn join(recogniser: Vec<u8>, inner: &[u8]) -> Vec<u8> {
     if inner.is_empty() || 8 + recogniser.len() + inner.len() > LARGEST_MEMORY {
         return recogniser;

@@ -1,4 +1,5 @@
-//! Predicts frozen pages with a recogniser, from the engine's or the block layer's view of each page.
+//! Predicts frozen pages with a recogniser, from the engine's or the block layer's view of each
+//! page.
 
 use super::predictor::Predictor;
 use crate::build::{Foresight, Setup};

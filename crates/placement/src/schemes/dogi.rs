@@ -1,7 +1,7 @@
 //! DOGI: hot pages by an estimated interval, frozen pages by a bit, and all others by the class of
-//! lifespans that a small network forecasts, in groups that a Markov chain finds. Kim, Oh, Kim, Park, Kim,
-//! Lee and Noh, "DOGI: Data Placement with Oracle-Guided Insights for Log-Structured Systems", FAST
-//! 2026.
+//! lifespans that a small network forecasts, in groups that a Markov chain finds. Kim, Oh, Kim,
+//! Park, Kim, Lee and Noh, "DOGI: Data Placement with Oracle-Guided Insights for Log-Structured
+//! Systems", FAST 2026.
 //!
 //! Class 0 is the hot group: pages whose estimated interval is below two zones. The estimate has
 //! eight bits: the sum of the ages of the zones in which the page's copies lay. Classes 1 to 4 are

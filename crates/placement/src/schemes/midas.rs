@@ -1,7 +1,7 @@
 //! MiDAS: a hot group by update interval, then a chain of groups by relocation count, each a queue
-//! with a size, whose number and sizes come from a model of the workload. Oh, Kim, Han, Kim, Lee and
-//! Noh, "MiDAS: Minimizing Write Amplification in Log-Structured Systems through Adaptive Group Number
-//! and Size Configuration", FAST 2024.
+//! with a size, whose number and sizes come from a model of the workload. Oh, Kim, Han, Kim, Lee
+//! and Noh, "MiDAS: Minimizing Write Amplification in Log-Structured Systems through Adaptive Group
+//! Number and Size Configuration", FAST 2024.
 //!
 //! Pages that were overwritten soon several times over go to the hot group, all other user writes
 //! to the first group of the chain. A relocation goes one group further, out of the hot group to
@@ -300,7 +300,8 @@ mod tests {
         Midas::build(&Setup::new(16, 1000), &mut params).unwrap()
     }
 
-    /// An overwrite of page 7, whose last copy lies in a zone of `class` that was sealed at time 100.
+    /// An overwrite of page 7, whose last copy lies in a zone of `class` that was sealed at time
+    /// 100.
     fn overwrite(scheme: &mut Midas, class: usize, now: u32) -> usize {
         let write =
             UserWrite { zone: 1, class, valid: 500, first: false, ..UserWrite::first(7, now) };

@@ -9,14 +9,12 @@
 //! The talk says that k-means decides the number of groups and that sizes were found by experiment,
 //! and no more. Our readings:
 //! * Clusters are of the logarithms of the lifespans. There are as few as leave a twentieth of the
-//!   variance,
-//!   and at most `classes`. Frozen pages have a class beside the last group; the policy chooses among its
-//!   zones, too.
+//!   variance, and at most `classes`. Frozen pages have a class beside the last group; the policy
+//!   chooses among its zones, too.
 //! * A model predicts the copies of given sizes; the sizes with the fewest are taken. The model
-//!   knows the
-//!   lifespans of all versions of the trace, so it knows for each group what has died when zones leave it.
-//!   Sizes are searched for one after the other, when the volume is first cleaned and again each time it
-//!   was written once over.
+//!   knows the lifespans of all versions of the trace, so it knows for each group what has died
+//!   when zones leave it. Sizes are searched for one after the other, when the volume is first
+//!   cleaned and again each time it was written once over.
 
 use crate::chain::groups::{CLASSES, Groups};
 use crate::chain::sizes::{Clusters, SizedVolume};

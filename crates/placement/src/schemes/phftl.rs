@@ -2,9 +2,9 @@
 //! "Learning-based Data Separation for Write Amplification Reduction in Solid State Drives", DAC
 //! 2023.
 //!
-//! User writes that will be short-living go to class 0, others to class 1; a page that was relocated
-//! k times since it was written goes to class 1 + k, and from the fifth time on to class 6. The
-//! paper's victim policy is [`adjusted-greedy`](crate::victims).
+//! User writes that will be short-living go to class 0, others to class 1. A page that was
+//! relocated k times since it was written goes to class 1 + k, and from the fifth time on to
+//! class 6. The paper's victim policy is [`adjusted-greedy`](crate::victims).
 //!
 //! The 36 bytes of state of each page lie in meta pages at the tail of each zone, and are read
 //! through a cache of 1 % of them ([`MetaCache`]). With `meta=free` they cost nothing. A relocated

@@ -31,6 +31,14 @@ impl Ages {
         (units.to_bits() >> 22) as usize - 253
     }
 
+    /// User writes until an age leaves its bucket; the last bucket has no end.
+    pub fn lasting(self, age: u32) -> u32 {
+        if age as f32 >= self.start(AGES - 1) {
+            return u32::MAX;
+        }
+        (self.start(self.bucket(age) + 1) - age as f32).max(1.0) as u32
+    }
+
     /// The octave of lifespans in a bucket: 1 below a quarter of a zone, 15 at most.
     #[inline(always)]
     pub fn octave(bucket: usize) -> u8 {

@@ -1,6 +1,6 @@
-//! Comparison of models of frozen pages on the samples of a trace, as in SepFrozen (section
-//! 5.2, figures 18 to 21): with each other and with rules that need no training; by the number of a page's
-//! writes that they look at; and by their features.
+//! Comparison of models of frozen pages on the samples of a trace, as in SepFrozen (section 5.2,
+//! figures 18 to 21): with each other and with rules that need no training; by the number of a
+//! page's writes that they look at; and by their features.
 
 mod features;
 mod histories;

@@ -67,8 +67,9 @@ pub enum SampleError {
 }
 
 /// Takes samples of a volume's writes. A sample is frozen if its page is neither written again nor
-/// trimmed until the end of the trace; for training with [`SampleSplit::Time`](frostline_learn::SampleSplit),
-/// until the end of the part that training sees.
+/// trimmed until the end of the trace; for training with
+/// [`SampleSplit::Time`](frostline_learn::SampleSplit), until the end of the part that training
+/// sees.
 ///
 /// # Errors
 /// [`SampleError::NoHotness`], and the errors of [`prepare`].

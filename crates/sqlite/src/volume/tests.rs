@@ -1,5 +1,5 @@
-//! Power cuts and kills of files' syncs, from a seed: a file is as of its last sync, or as of the one that was
-//! interrupted.
+//! Power cuts and kills of files' syncs, from a seed: a file is as of its last sync, or as of the
+//! one that was interrupted.
 
 use std::sync::Arc;
 
@@ -121,8 +121,8 @@ fn live(seed: u64, unit: u32) -> u64 {
         if fault == Fault::PowerCut {
             continue;
         }
-        // A power cut right after a kill may take the writes of the killed process, and the file is older then.
-        // The next process makes all that it finds durable as it opens the store.
+        // A power cut right after a kill may take the writes of the killed process, and the file is
+        // older then. The next process makes all that it finds durable as it opens the store.
         let store = files(&device);
         let file = store.file("my.db", Use::Database, true).unwrap();
         model.check(&store, &file, &case);

@@ -69,7 +69,8 @@ pub fn run_all(db: &str, lines: &str) -> (String, String) {
     (text(out.stdout), text(out.stderr))
 }
 
-/// The text that a shell on a terminal prints when a database is opened; `None` without a program that gives one.
+/// The text that a shell on a terminal prints when a database is opened; `None` without a program
+/// that gives one.
 pub fn on_a_terminal(db: &str) -> Option<String> {
     let shell = "sqlite3 -batch -init /dev/null";
     let mut script = Command::new("script");

@@ -7,8 +7,8 @@ use ::zstd::zstd_safe::{CCtx, CParameter, DCtx, compress_bound, find_frame_compr
 /// The level of zstd. Those above save a hundredth at most, and take up to six times as long.
 const LEVEL: i32 = 1;
 
-/// How the frame of zstd of every image begins, which images leave out: the magic number, no checksum, no
-/// dictionary and no size of the content, a window of a page.
+/// How the frame of zstd of every image begins, which images leave out: the magic number, no
+/// checksum, no dictionary and no size of the content, a window of a page.
 const START: [u8; 6] = [0x28, 0xb5, 0x2f, 0xfd, 0, 0x10];
 
 thread_local! {
@@ -36,8 +36,8 @@ pub fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     is_known.then(|| frame.split_off(START.len()))
 }
 
-/// Decompresses one frame of zstd without its start that fills `into`; false if it is none. No frame can make
-/// this take memory: the content is written to the page itself.
+/// Decompresses one frame of zstd without its start that fills `into`; false if it is none. No
+/// frame can make this take memory: the content is written to the page itself.
 pub fn decompress(rest: &[u8], into: &mut [u8]) -> bool {
     DECODER.with_borrow_mut(|(context, frame)| {
         frame.truncate(START.len());

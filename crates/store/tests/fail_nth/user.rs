@@ -194,7 +194,8 @@ impl User {
         }
     }
 
-    /// Writes pages. In a store with deltas those are read before of which it is not known what the store has.
+    /// Writes pages. In a store with deltas those are read before of which it is not known what the
+    /// store has.
     fn write_pages(
         &mut self,
         store: &Store,

@@ -1,5 +1,5 @@
-//! Over a device with parity a lost zone, a block that can't be read and rot cost no page, and after a
-//! repair the store is as it would be without them.
+//! Over a device with parity a lost zone, a block that can't be read and rot cost no page, and
+//! after a repair the store is as it would be without them.
 
 use std::sync::Arc;
 

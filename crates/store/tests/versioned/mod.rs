@@ -1,5 +1,6 @@
-//! Contents that say which page and version they are, all over, so that a mixture is found; and a writer of them,
-//! which tells a store with deltas the words that changed: its pages become images, deltas and tails.
+//! Contents that say which page and version they are, all over, so that a mixture is found; and a
+//! writer of them, which tells a store with deltas the words that changed: its pages become images,
+//! deltas and tails.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
@@ -129,7 +130,8 @@ impl Writer {
         self.pages.contains_key(&lba)
     }
 
-    /// The page was trimmed, or it is not known what the store has of it: its next version is written as a whole.
+    /// The page was trimmed, or it is not known what the store has of it: its next version is
+    /// written as a whole.
     pub fn forget(&mut self, lba: u32) {
         self.pages.remove(&lba);
     }

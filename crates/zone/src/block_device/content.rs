@@ -36,7 +36,8 @@ const MARKS: [(usize, &[u8], &str); 22] = [
     (510, b"\x55\xaa", "a partition table or a FAT file system"),
 ];
 
-/// Finds out what the beginning and the end hold; none if all bytes are zero, as on an unused drive.
+/// Finds out what the beginning and the end hold; none if all bytes are zero, as on an unused
+/// drive.
 ///
 /// # Errors
 /// It can't be read.

@@ -33,7 +33,8 @@ pub enum Fault {
     Partial,
     /// The system refuses the operation because memory is short, and nothing is done.
     Refused,
-    /// There is no room where the device lies: the system refuses the operation, and nothing is done.
+    /// There is no room where the device lies: the system refuses the operation, and nothing is
+    /// done.
     Full,
     /// A read returns the bytes at the same place of another zone. Other operations are not
     /// affected.

@@ -10,7 +10,8 @@ use super::sets::Sets;
 use crate::zoned::Medium;
 use crate::{DeviceError, Operation, ZoneInfo, ZoneRead, ZoneState};
 
-/// Rows of a set whose parity waits in memory, at most: with more of them the device below is flushed.
+/// Rows of a set whose parity waits in memory, at most: with more of them the device below is
+/// flushed.
 const MOST_WAITING: u64 = 256;
 
 impl Sets {
@@ -97,7 +98,8 @@ impl Sets {
         Ok(())
     }
 
-    /// Appends the parity of whole rows to every set that has some. The sets' data are flushed meanwhile.
+    /// Appends the parity of whole rows to every set that has some. The sets' data are flushed
+    /// meanwhile.
     pub fn flush_all(&self) -> Result<(), DeviceError> {
         let waiting: Vec<u32> = self.waiting().iter().copied().collect();
         let (mut whole, mut reset) = (Vec::with_capacity(waiting.len()), Vec::new());
@@ -128,8 +130,8 @@ impl Sets {
         reset.into_iter().try_for_each(|set| self.end_reset(set))
     }
 
-    /// Empties the other zones of a set whose first one was reset, durably. If it is written again, that
-    /// was flushed by then, as a rule.
+    /// Empties the other zones of a set whose first one was reset, durably. If it is written again,
+    /// that was flushed by then, as a rule.
     fn end_reset(&self, set: u32) -> Result<(), DeviceError> {
         let mut state = self.state(set);
         if state.is_reset {

@@ -1,22 +1,24 @@
 //! Parity: a device over another one, which reads what one zone of the device below lost.
 //!
-//! A zone of the device is a *set* of zones below: `data` zones and one of parity. Its blocks are dealt
-//! to the data zones in turn, so a *row* has one block of each; block `n` of the parity zone is the XOR
-//! of row `n`. Nothing else is written, so a set is described by the write pointers of its zones alone.
+//! A zone of the device is a *set* of zones below: `data` zones and one of parity. Its blocks are
+//! dealt to the data zones in turn, so a *row* has one block of each; block `n` of the parity zone
+//! is the XOR of row `n`. Nothing else is written, so a set is described by the write pointers of
+//! its zones alone.
 //!
-//! * **Parity follows data.** The parity of a row is appended only after a flush that covers the row, and
-//!   is kept in memory until then, so no crash leaves parity of data that are not there. What is missing
-//!   of it after a crash is made anew from the data ([`settling`]).
-//! * **The end of a set** is that of its longest zone: a block that an unflushed zone lacks before that end
-//!   reads as zeroes, as any unflushed block may.
-//! * **The last row** of an open set, which is not whole, has its XOR in a [log](tails) of two zones behind
-//!   the sets, as of the latest flush.
-//! * **A reset** empties the first zone durably before the others, and these before the set is written
-//!   again. So a set whose first zone is empty is empty, and zones of two openings are never mixed.
+//! * **Parity follows data.** The parity of a row is appended only after a flush that covers the
+//!   row, and is kept in memory until then, so no crash leaves parity of data that are not there.
+//!   What is missing of it after a crash is made anew from the data ([`settling`]).
+//! * **The end of a set** is that of its longest zone: a block that an unflushed zone lacks before
+//!   that end reads as zeroes, as any unflushed block may.
+//! * **The last row** of an open set, which is not whole, has its XOR in a [log](tails) of two
+//!   zones behind the sets, as of the latest flush.
+//! * **A reset** empties the first zone durably before the others, and these before the set is
+//!   written again. So a set whose first zone is empty is empty, and zones of two openings are
+//!   never mixed.
 //! * **A finish** finishes the last data zone durably before the others.
 //!
-//! A set that lost a zone, or has one that is read-only, is reported as read-only: its blocks can be
-//! read, and its user moves them elsewhere. `docs/decisions/0086-parity.md` says why it is so.
+//! A set that lost a zone, or has one that is read-only, is reported as read-only: its blocks can
+//! be read, and its user moves them elsewhere. `docs/decisions/0086-parity.md` says why it is so.
 
 mod dealt;
 mod flushes;
@@ -35,9 +37,10 @@ use crate::zoned::Zoned;
 use crate::{Device, DeviceError, ZoneInfo};
 use sets::Sets;
 
-/// A device that keeps one zone of parity for each `data_zones` zones of `below`, which is empty or was
-/// used so before. Two zones hold a log, and zones that are too few for a set are not used. Each zone of the device is as large as
-/// `data_zones` of those below. Errors name the zones of the device below.
+/// A device that keeps one zone of parity for each `data_zones` zones of `below`, which is empty or
+/// was used so before. Two zones hold a log, and zones that are too few for a set are not used.
+/// Each zone of the device is as large as `data_zones` of those below. Errors name the zones of the
+/// device below.
 ///
 /// Devices that are [made](crate::create) with [`crate::Shape::parity`] remember that they have it.
 ///

@@ -85,8 +85,8 @@ impl Sets {
         all.filter(|piece| !piece.range.is_empty()).collect()
     }
 
-    /// Reads blocks of a data zone. Those that can't be read are made of the others in their rows, and
-    /// those that no crash left are zeroes.
+    /// Reads blocks of a data zone. Those that can't be read are made of the others in their rows,
+    /// and those that no crash left are zeroes.
     fn read_column(
         &self,
         set: u32,

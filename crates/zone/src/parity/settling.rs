@@ -1,4 +1,5 @@
-//! Sets that a crash or an error left: their zones are brought into line, and get the parity that they lack.
+//! Sets that a crash or an error left: their zones are brought into line, and get the parity that
+//! they lack.
 
 use super::rows::{bytes, xor};
 use super::set::{Found, SetState};
@@ -9,8 +10,8 @@ use crate::{AlignedBuf, DeviceError, Operation};
 const PIECE: u64 = 64;
 
 impl Sets {
-    /// Brings the zones of a set into line with each other: after a crash, or an append that failed, some
-    /// may be shorter than they should be, or parity may be missing.
+    /// Brings the zones of a set into line with each other: after a crash, or an append that
+    /// failed, some may be shorter than they should be, or parity may be missing.
     pub fn settle(&self, set: u32, state: &mut SetState) -> Result<(), DeviceError> {
         if state.is_known {
             return Ok(());
@@ -75,8 +76,8 @@ impl Sets {
         Ok(())
     }
 
-    /// Appends the parity of the rows before `end`, which are durable. A set whose parity zone fails
-    /// goes on without.
+    /// Appends the parity of the rows before `end`, which are durable. A set whose parity zone
+    /// fails goes on without.
     pub fn protect(&self, set: u32, state: &mut SetState, end: u64) -> Result<(), DeviceError> {
         if state.has_lost || end <= state.protected {
             return Ok(());

@@ -1,9 +1,10 @@
-//! The last rows of open sets, which are not whole and have no parity yet: a log of what each flush found
-//! of them, in two zones below that are written in turn.
+//! The last rows of open sets, which are not whole and have no parity yet: a log of what each flush
+//! found of them, in two zones below that are written in turn.
 //!
-//! A record is a block of entries, and for each entry of a row that is not whole the XOR of its blocks. It
-//! is written before the flush that it is for, and its sums say whether it is there. A zone of the log begins
-//! with a record of all such rows, so the other zone can be reset when it is full.
+//! A record is a block of entries, and for each entry of a row that is not whole the XOR of its
+//! blocks. It is written before the flush that it is for, and its sums say whether it is there. A
+//! zone of the log begins with a record of all such rows, so the other zone can be reset when it is
+//! full.
 
 use std::collections::BTreeMap;
 
@@ -160,7 +161,8 @@ impl Tails {
     }
 }
 
-/// The records of a zone of the log, up to the first one that a crash tore. None if it can't be read.
+/// The records of a zone of the log, up to the first one that a crash tore. None if it can't be
+/// read.
 fn read_zone(below: &dyn Device, zone: u32, most: u64) -> Result<Vec<(u32, Record)>, DeviceError> {
     let written = (below.zone(zone)?.write_pointer / BLOCK as u64).min(most);
     let mut content = AlignedBuf::zeroed(bytes(written) as usize);

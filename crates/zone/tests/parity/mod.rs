@@ -238,8 +238,8 @@ fn survives(seed: u64, data: u32, tail: Tail) {
             states.push(State { bytes, finished, durable, written });
         }
     }
-    // Parity is complete from the first flush on, and that of what is there. Where a crash may leave
-    // garbage in unflushed blocks, these may be the last ones of parity.
+    // Parity is complete from the first flush on, and that of what is there. Where a crash may
+    // leave garbage in unflushed blocks, these may be the last ones of parity.
     device.flush().unwrap();
     if tail != Tail::Whole {
         return;

@@ -1,4 +1,5 @@
-//! Models of frozen pages, evaluated on samples of a recorded workload: the paper's figures 18 to 21.
+//! Models of frozen pages, evaluated on samples of a recorded workload: the paper's figures 18 to
+//! 21.
 
 use frostline_learn::{
     FeatureLayout, LearnError, Model, ModelKind, RecordSource, SampleSplit, Sampling, Set,
