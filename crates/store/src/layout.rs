@@ -1,5 +1,7 @@
 //! The division of a device: metadata zones and data zones; headers, pages and spare zones.
 
+use std::collections::BTreeSet;
+
 use frostline_log::{Capacity, ChunkShape, LogError, MAX_LBA, Options};
 use frostline_placement::SchemeSpec;
 use frostline_placement::registry::Registry;
@@ -138,7 +140,8 @@ impl Layout {
         }
         let victim = word(&fixed.victim);
         // Zones that went offline since may still be named by the checkpoint.
-        let other = |zone: &u32| !meta.contains(zone) && !geometry.conventional.contains(zone);
+        let of_meta: BTreeSet<u32> = meta.iter().copied().collect();
+        let other = |zone: &u32| !of_meta.contains(zone) && !geometry.conventional.contains(zone);
         let data: Vec<u32> = (0..geometry.zones).filter(other).collect();
         let max_open = max_open(geometry);
         Ok(Layout { fixed, meta, data, scheme, victim, leaf, sizes, max_open })
