@@ -70,8 +70,9 @@ pub struct MapLeaf {
 }
 
 impl MapLeaf {
-    /// Its pages, each with the places of its image, its delta and its tail: behind the rows of all images are
-    /// those of the deltas and tails that there are, each behind twice the index of its page and 1, or 2 for a tail.
+    /// Its pages, each with the places of its image, its delta and its tail: behind the rows of all
+    /// images are those of the deltas and tails that there are, each behind twice the index of its
+    /// page and 1, or 2 for a tail.
     pub fn pages(&self, meta: &Metadata) -> BTreeMap<u32, Places> {
         let mut pages = BTreeMap::new();
         for index in 0..meta.leaf {

@@ -26,7 +26,8 @@ impl<S: Scheme> Volume<S> {
         }
     }
 
-    /// The entry of an LBA, as the steps take it: that of a page that was never written if it is beyond the volume.
+    /// The entry of an LBA, as the steps take it: that of a page that was never written if it is
+    /// beyond the volume.
     pub fn entry_of(&self, lba: u32) -> PageEntry<S::Page> {
         let entry = self.map.get(lba as usize).copied();
         let MapEntry { slot, page } = entry.unwrap_or_else(MapEntry::zeroed);

@@ -6,8 +6,8 @@ use frostline_placement::PageState;
 use crate::memory::Array;
 use crate::places::Slot;
 
-/// The slot of a page and the scheme's state of it, in a map that is one array. All zeroes stand for a page that was
-/// never written.
+/// The slot of a page and the scheme's state of it, in a map that is one array. All zeroes stand
+/// for a page that was never written.
 #[derive(Clone, Copy, Debug, Zeroable)]
 #[repr(C)]
 pub struct MapEntry<P> {
@@ -18,8 +18,8 @@ pub struct MapEntry<P> {
     pub page: P,
 }
 
-/// The same in the map of a driver, which numbers slots as it likes. All zeroes stand for a page that was never
-/// written.
+/// The same in the map of a driver, which numbers slots as it likes. All zeroes stand for a page
+/// that was never written.
 #[derive(Clone, Copy, Debug, Zeroable)]
 #[repr(C)]
 pub struct PageEntry<P> {

@@ -15,8 +15,8 @@ impl Slot {
     /// That of a page without a slot.
     pub const NONE: Slot = Slot { zone: 0, offset: 0 };
 
-    /// The slot of a page whose content is lost because a driver found it damaged. It lies in zone 0,
-    /// which does not exist, so the volume treats the page as never written.
+    /// The slot of a page whose content is lost because a driver found it damaged. It lies in zone
+    /// 0, which does not exist, so the volume treats the page as never written.
     pub const LOST: Slot = Slot { zone: 0, offset: 1 };
 }
 

@@ -47,8 +47,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         stale
     }
 
-    /// True if the open zone of a class has been open for more user writes than the volume has valid pages, and
-    /// its garbage proportion is higher than the volume's.
+    /// True if the open zone of a class has been open for more user writes than the volume has
+    /// valid pages, and its garbage proportion is higher than the volume's.
     fn is_stale(&self, class: usize) -> bool {
         let opened_at = self.zones.opened_at(self.open_zones[class]);
         u64::from(self.now.wrapping_sub(opened_at)) > self.valid && self.has_more_garbage(class)

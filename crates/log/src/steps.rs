@@ -20,7 +20,8 @@ impl Units {
     pub const PAGE: Units = Units { before: 1, after: 1 };
 }
 
-/// The LBA that a scheme sees for this one: a driver may have more than 31 bits number, and then some share one.
+/// The LBA that a scheme sees for this one: a driver may have more than 31 bits number, and then
+/// some share one.
 pub fn scheme_lba(lba: u64) -> u32 {
     lba as u32 & MAX_LBA
 }

@@ -36,8 +36,8 @@ pub struct Options {
     pub page_units: u32,
     /// The chunks in which a store on a device writes records; `None` if there is no device.
     pub chunks: Option<ChunkShape>,
-    /// Largest LBA + 1, at most [`MAX_LBA`] + 1. A volume over a driver's map may have more LBAs: its scheme then
-    /// sees their lower 31 bits.
+    /// Largest LBA + 1, at most [`MAX_LBA`] + 1. A volume over a driver's map may have more LBAs:
+    /// its scheme then sees their lower 31 bits.
     pub space: u32,
     /// Pages that may be valid at once.
     pub logical_pages: u64,
@@ -118,7 +118,8 @@ impl Options {
 }
 
 /// The open zone of a class: its next slot, and the slot behind its last. Both are equal if no zone
-/// is open. Slots have their numbers in the map that the volume keeps; over a driver's map, in the zone.
+/// is open. Slots have their numbers in the map that the volume keeps; over a driver's map, in the
+/// zone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
     pub slot: u32,
@@ -541,8 +542,8 @@ fn slot_bits(zone_units: u32) -> u32 {
     zone_units.next_power_of_two().trailing_zeros()
 }
 
-/// The most zones of a volume: as given, or as many as an elastic volume can ever need. If it keeps the map, slots
-/// have so many bits of their number in their zone.
+/// The most zones of a volume: as given, or as many as an elastic volume can ever need. If it keeps
+/// the map, slots have so many bits of their number in their zone.
 fn max_zones(options: &Options, slot_bits: Option<u32>) -> Result<usize, LogError> {
     let zone_units = options.zone_pages * options.page_units;
     // The number after a zone's last slot must also fit into 32 bits.

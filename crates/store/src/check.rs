@@ -35,9 +35,10 @@ pub struct CheckReport {
 impl Store {
     /// Checks the structure: that every leaf of the map is what was written, that every page lies
     /// where a header says so and no two in one slot, and that zones count what the map holds.
-    /// Contents are [`Store::scrub`]'s to read. Cleaning waits meanwhile. Leaves are read one by one. Memory is one bit
-    /// for each slot of the zones that hold pages, and the place of each chunk with a sum of 8 bytes; of zones with
-    /// more than 8 billion slots some are checked after the others, and the leaves read once more for these.
+    /// Contents are [`Store::scrub`]'s to read. Cleaning waits meanwhile. Leaves are read one by
+    /// one. Memory is one bit for each slot of the zones that hold pages, and the place of each
+    /// chunk with a sum of 8 bytes; of zones with more than 8 billion slots some are checked after
+    /// the others, and the leaves read once more for these.
     ///
     /// # Errors
     /// A device or a store that no longer works at all. Damage is no error, but a [`Finding`].

@@ -109,7 +109,8 @@ impl CheckpointState {
         }
     }
 
-    /// Every chunk in it is written, or its pages are elsewhere. Leaves that hold nothing lie nowhere.
+    /// Every chunk in it is written, or its pages are elsewhere. Leaves that hold nothing lie
+    /// nowhere.
     fn settle(&mut self) {
         self.root.retain(|(_, at)| at.page != 0);
         self.head.leaves = self.root.len() as u32;
@@ -219,8 +220,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Writes a record of the first of these leaves, as many as it has room for but one at least. Returns their
-    /// places.
+    /// Writes a record of the first of these leaves, as many as it has room for but one at least.
+    /// Returns their places.
     pub fn write_leaves(
         &self,
         leaves: &mut dyn Iterator<Item = (u32, Leaf)>,

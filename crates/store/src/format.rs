@@ -174,9 +174,9 @@ impl PlacedLeaf {
     }
 }
 
-/// Begins the table of a checkpoint. Behind it: the places of the leaves that there are ([`PlacedLeaf`]), the zones
-/// that hold pages ([`ZoneRow`]), for each of them the offset of each chunk's first page
-/// (`u32`), what the scheme has learned, and the engines' marks ([`Mark`]).
+/// Begins the table of a checkpoint. Behind it: the places of the leaves that there are
+/// ([`PlacedLeaf`]), the zones that hold pages ([`ZoneRow`]), for each of them the offset of each
+/// chunk's first page (`u32`), what the scheme has learned, and the engines' marks ([`Mark`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct TableHead {

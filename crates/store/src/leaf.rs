@@ -1,8 +1,9 @@
-//! Leaves of the map: the place of each page's image, and behind them those of the deltas and tails that there are.
+//! Leaves of the map: the place of each page's image, and behind them those of the deltas and tails
+//! that there are.
 //!
-//! Every page has a row for its image, so that its place is found without a search. Few pages have a delta, and
-//! fewer a tail: each of these has a row behind those of the images, in order of pages, found by bisection. A row is
-//! as short as the places of the device allow ([`LeafShape`]).
+//! Every page has a row for its image, so that its place is found without a search. Few pages have
+//! a delta, and fewer a tail: each of these has a row behind those of the images, in order of
+//! pages, found by bisection. A row is as short as the places of the device allow ([`LeafShape`]).
 //!
 //! A leaf lies in memory as on the device, where zeroes fill its last page up.
 
@@ -37,9 +38,9 @@ pub type StoredState = AnyState<MOST_WORDS>;
 
 /// The bytes of a leaf's rows.
 ///
-/// A place is one number: zone of the volume, offset in it and units of the record less one, each with as many bits as
-/// the device needs. So it has 4 bytes on a device of 1 GiB with units of 64 bytes, 5 on one of 1 TiB and 6 on one
-/// of 16 TiB. 0 stands for no record, 1 for one that is lost.
+/// A place is one number: zone of the volume, offset in it and units of the record less one, each
+/// with as many bits as the device needs. So it has 4 bytes on a device of 1 GiB with units of 64
+/// bytes, 5 on one of 1 TiB and 6 on one of 16 TiB. 0 stands for no record, 1 for one that is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeafShape {
     /// Pages of a leaf, a power of two.
@@ -62,8 +63,9 @@ fn bits_below(count: u32) -> u32 {
 }
 
 impl LeafShape {
-    /// The rows of a store on a device of so many zones, of which each has so many units, as has a page; the scheme
-    /// keeps `state` bytes of each page. None if there are more places than a number has.
+    /// The rows of a store on a device of so many zones, of which each has so many units, as has a
+    /// page; the scheme keeps `state` bytes of each page. None if there are more places than a
+    /// number has.
     pub fn new(zones: u32, zone_units: u32, page_units: u32, state: usize) -> Option<LeafShape> {
         let (offset_bits, unit_bits) = (bits_below(zone_units), bits_below(page_units));
         let bits = bits_below(zones) + offset_bits + unit_bits;
@@ -176,12 +178,13 @@ impl LeafRow {
     }
 }
 
-/// A leaf: the rows of its images, and behind them those of its deltas and tails. A copy shares the bytes until one
-/// of both changes.
+/// A leaf: the rows of its images, and behind them those of its deltas and tails. A copy shares the
+/// bytes until one of both changes.
 #[derive(Clone)]
 pub struct Leaf(Arc<Vec<u8>>);
 
-/// What the row of a delta or tail is of, in the order of these rows; other than the zeroes behind them.
+/// What the row of a delta or tail is of, in the order of these rows; other than the zeroes behind
+/// them.
 fn key(index: usize, kind: RecordKind) -> u16 {
     1 + 2 * index as u16 + u16::from(kind == RecordKind::Tail)
 }
@@ -228,7 +231,8 @@ impl Leaf {
         u16::from_le_bytes([self.0[at], self.0[at + 1]])
     }
 
-    /// Where the row of a record begins; of a delta or tail that has none, where its key would begin.
+    /// Where the row of a record begins; of a delta or tail that has none, where its key would
+    /// begin.
     fn find(&self, shape: LeafShape, index: usize, kind: RecordKind) -> Result<usize, usize> {
         if kind == RecordKind::Image {
             return Ok(index * shape.row());
@@ -345,7 +349,8 @@ mod tests {
 
     use super::*;
 
-    /// Devices of 1 GiB to 16 TiB, whole pages, the most places there can be, and schemes with much state.
+    /// Devices of 1 GiB to 16 TiB, whole pages, the most places there can be, and schemes with much
+    /// state.
     fn shapes() -> impl Iterator<Item = LeafShape> {
         let devices = [(128, 130_000, 64), (1024, 16_000_000, 64), (16_384, 16_700_000, 64)];
         let others = [(24, 40, 1), (40, 512, 8), (1 << 17, 1 << 30, 128)];

@@ -1,8 +1,9 @@
-//! The map in two levels: leaves, in memory as they are needed, and the root, which has the place of each on the
-//! device.
+//! The map in two levels: leaves, in memory as they are needed, and the root, which has the place
+//! of each on the device.
 //!
-//! A checkpoint takes a leaf by sharing it; a shared leaf is copied before it is changed. The root has room only for
-//! leaves around those that there are: a large store that holds little needs little memory.
+//! A checkpoint takes a leaf by sharing it; a shared leaf is copied before it is changed. The root
+//! has room only for leaves around those that there are: a large store that holds little needs
+//! little memory.
 
 use frostline_log::{Map, PageEntry, Slot};
 use frostline_placement::Stamp;
@@ -34,8 +35,9 @@ struct Frame {
     used: bool,
 }
 
-/// Proof that the leaf of a page is in memory: where the row of one of its records is. It holds until a leaf is
-/// loaded or dropped, so only a `MappedPage`, which has the state locked, keeps one.
+/// Proof that the leaf of a page is in memory: where the row of one of its records is. It holds
+/// until a leaf is loaded or dropped, so only a `MappedPage`, which has the state locked, keeps
+/// one.
 #[derive(Clone, Copy)]
 pub struct Position {
     frame: u32,
@@ -118,7 +120,8 @@ impl MapCache {
         }
     }
 
-    /// The leaves that lie on the device or are in memory, in order, and their places on the device.
+    /// The leaves that lie on the device or are in memory, in order, and their places on the
+    /// device.
     pub fn root(&self) -> impl DoubleEndedIterator<Item = (u32, LeafAt)> + '_ {
         self.root_from(0)
     }
@@ -203,8 +206,8 @@ impl MapCache {
         node.frames[i] = frame;
     }
 
-    /// Leaves that changed since they were last taken, or `all` in memory, in order. They count as unchanged
-    /// from now on, and stay in memory until they are [written](MapCache::written).
+    /// Leaves that changed since they were last taken, or `all` in memory, in order. They count as
+    /// unchanged from now on, and stay in memory until they are [written](MapCache::written).
     pub fn take(&mut self, all: bool) -> Vec<(u32, Leaf)> {
         let wanted = self.frames.iter_mut().filter(|frame| all || frame.dirty);
         let mut taken: Vec<_> = wanted

@@ -313,8 +313,8 @@ impl World {
 /// Pages that are used of a huge store.
 const USED: u32 = 150;
 
-/// A drive of 16 TiB in so few zones that the fourth has slots which no number of 32 bits can name, and
-/// in so many units that LBAs of 32 bits have no room for deltas and tails.
+/// A drive of 16 TiB in so few zones that the fourth has slots which no number of 32 bits can name,
+/// and in so many units that LBAs of 32 bits have no room for deltas and tails.
 static HUGE: Shape = Shape {
     bytes: 16 << 40,
     zone_bytes: Some(63 << 30),
@@ -324,7 +324,8 @@ static HUGE: Shape = Shape {
     parity: None,
 };
 
-/// One store through several crashes, on a device of this shape if one is given; returns after `most` of them.
+/// One store through several crashes, on a device of this shape if one is given; returns after
+/// `most` of them.
 fn live(seed: u64, most: u64, unit: u32, huge: Option<&Shape>, tally: &Tally) {
     let mut world = World::new(seed, unit);
     // Some stores have more pages than their map may hold in memory.

@@ -146,7 +146,8 @@ fn peak_kb() -> u64 {
     line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or(0)
 }
 
-/// Not a test: what stores with units of 64 bytes take that hold nothing, and then 1,000 pages all over them.
+/// Not a test: what stores with units of 64 bytes take that hold nothing, and then 1,000 pages all
+/// over them.
 #[test]
 #[ignore = "prints figures of docs/performance.md, of the size in FROSTLINE_LARGE, in GiB"]
 fn large() {

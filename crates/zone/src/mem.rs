@@ -21,7 +21,8 @@ pub fn in_memory(shape: &Shape) -> Result<Arc<dyn Device>, DeviceError> {
     parity::as_described(Arc::new(Zoned::new(memory, geometry, vec![empty; zones])), false)
 }
 
-/// Bytes of a zone that lie together, at most: a large zone of which little is written takes little memory.
+/// Bytes of a zone that lie together, at most: a large zone of which little is written takes little
+/// memory.
 const PIECE: u64 = 64 << 20;
 
 struct MemoryZones {

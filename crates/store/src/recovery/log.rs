@@ -69,14 +69,15 @@ fn first_head(
     Ok(result)
 }
 
-/// The content of a superblock of a device of so many zones: the number of the store, its options, the metadata
-/// zones.
+/// The content of a superblock of a device of so many zones: the number of the store, its options,
+/// the metadata zones.
 fn options(head: &Head, body: &[u8], zones: u32) -> Result<RecordedOptions, StoreError> {
     if head.version != VERSION {
         return Err(StoreError::Newer { found: head.version, known: VERSION });
     }
     let (fixed, rest) = body.split_at(size_of::<Super>());
-    // As many metadata zones as the options say, if the device has so many: a layout refuses any other number.
+    // As many metadata zones as the options say, if the device has so many: a layout refuses any
+    // other number.
     let fixed: Super = bytemuck::pod_read_unaligned(fixed);
     let runs: Vec<ZoneRun> = rows(rest, rest.len() / size_of::<ZoneRun>());
     let all = runs.into_iter().flat_map(ZoneRun::zones);

@@ -46,8 +46,8 @@ pub(super) fn appended(all: &mut BTreeMap<u32, Unflushed>, zone: u32, at: u64, b
     record(all, zone, at).since.written = at + bytes;
 }
 
-/// The bytes that were appended to zones before they were finished, by zone. What a finish leaves behind them may be
-/// much, and is zeroes.
+/// The bytes that were appended to zones before they were finished, by zone. What a finish leaves
+/// behind them may be much, and is zeroes.
 pub(super) type Finished = BTreeMap<u32, u64>;
 
 /// Resets the zone.
