@@ -24,7 +24,7 @@ use crate::core::Core;
 use crate::mvcc::WriteSet;
 use crate::pages::Reservation;
 use crate::record::logged_bytes;
-use crate::tree::Needs;
+use crate::tree::SpaceEstimate;
 use crate::wal::WalError;
 
 /// Bytes that the record of a table's creation has before its writes.
@@ -62,9 +62,9 @@ impl Core {
             return too_large(bytes, most);
         }
         let capacity = wal.capacity_bytes();
-        let mut needs = Needs::at_most(&self.trees, writes);
+        let mut needs = SpaceEstimate::at_most(&self.trees, writes);
         if needs.log_bytes > capacity / 16 {
-            needs = Needs::looked_up(&self.trees, writes)?;
+            needs = SpaceEstimate::looked_up(&self.trees, writes)?;
         }
         let most = capacity / 16 * 7;
         if needs.log_bytes > most {
@@ -79,7 +79,7 @@ impl Core {
     /// Reserves the pages of a commit.
     fn reserve(
         &self,
-        needs: &Needs,
+        needs: &SpaceEstimate,
         writes: &WriteSet,
     ) -> Result<Option<Reservation<'_>>, DbError> {
         // Deletes work on a full database.
@@ -91,7 +91,7 @@ impl Core {
             Err(DbError::Full { .. }) => {
                 // Leaves that are empty may wait for their visit.
                 self.purge_all();
-                let needs = Needs::looked_up(&self.trees, writes)?;
+                let needs = SpaceEstimate::looked_up(&self.trees, writes)?;
                 pages.reserve(needs.pages).map(Some)
             }
             reservation => reservation.map(Some),

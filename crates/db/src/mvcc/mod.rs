@@ -5,8 +5,8 @@
 //! long as a snapshot in use sees them. [`CommitWindow`] knows which commits are complete,
 //! and compares what a serializable transaction read with what they wrote.
 
+mod commit_history;
 mod reads;
-mod recent;
 mod snapshots;
 mod versions;
 mod window;
@@ -16,4 +16,4 @@ pub use reads::ReadSet;
 pub use snapshots::Kept;
 pub use versions::{Lookup, Snapshot, VersionStats, Versions};
 pub use window::{CommitWindow, InLog, Reads, Validated};
-pub use writes::{Change, Write, WriteKind, WriteSet, hash_of};
+pub use writes::{Change, Hashed, Write, WriteKind, WriteSet, hash_of};

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::recent::{Keys, Recent};
+use super::commit_history::{CommitHistory, Keys};
 use super::{ReadSet, WriteSet};
 use crate::DbError;
 use crate::backoff::Backoff;
@@ -30,7 +30,7 @@ pub struct CommitWindow {
 struct Records {
     /// In the order of the log.
     open: VecDeque<Open>,
-    recent: Recent,
+    recent: CommitHistory,
 }
 
 /// A record that is not known to be complete, or behind one that is not.
@@ -67,7 +67,7 @@ impl CommitWindow {
     /// A window behind which everything is complete once it is replayed, and that keeps at most
     /// about `most_bytes` of keys for serializable transactions.
     pub fn new(position: u64, most_bytes: u64) -> Self {
-        let records = Records { open: VecDeque::new(), recent: Recent::new(most_bytes) };
+        let records = Records { open: VecDeque::new(), recent: CommitHistory::new(most_bytes) };
         CommitWindow {
             records: Mutex::new(records),
             complete: AtomicU64::new(position),

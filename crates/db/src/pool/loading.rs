@@ -1,183 +1,233 @@
-//! The way of pages from the store into memory.
+//! The way of pages from the store into frames.
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::sync::atomic::Ordering::*;
+use std::time::{Duration, Instant};
 
 use frostline_store::{ChangedWords, PageRead};
 use frostline_zone::AlignedBuf;
 
-use super::kept_changes::Changes;
-use super::{ABSENT, FRAME, LOADING, Pool, UNUSED};
+use super::PoolCounters;
+use super::absent::CachedDelta;
+use super::evictor::Evictor;
+use super::frames::FreeFrame;
+use super::residency::{Arrival, Residency};
+use super::writeback::is_lost;
 use crate::DbError;
-use crate::node::{PAGE_BYTES, middle};
-
-/// Bytes of a word.
-const WORD: usize = 8;
+use crate::node::PAGE_BYTES;
 
 /// Pages that are worth reading together, at most.
 pub const TOGETHER: usize = 32;
 
-/// A page on its way into memory: others wait for it.
-struct Arriving<'p> {
-    page: u32,
-    /// Its entry of the table.
-    entry: &'p AtomicU32,
-    /// Where it goes to.
-    frame: u32,
-    /// Changes that were kept of it.
-    kept: Option<Arc<Changes>>,
+/// The longest wait for a frame before a thread checks again whether the evictor has failed.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// The same if the thread was the evictor itself, and others took the frames that it freed, or hold
+/// all.
+const NAP: Duration = Duration::from_millis(1);
+
+/// Pages in memory, and the reader of pages.
+pub struct Loader {
+    evictor: Evictor,
+    counters: Arc<PoolCounters>,
 }
 
-impl Pool {
-    /// Reads a page into memory, or waits until another thread has.
+/// A page on its way into a frame: others wait for it.
+struct Loading {
+    page: u32,
+    /// Where it goes to.
+    frame: u32,
+    /// Its delta that was cached.
+    delta: Option<Box<CachedDelta>>,
+}
+
+impl Loader {
+    /// The reader of a new pool.
+    pub fn new(evictor: Evictor, counters: Arc<PoolCounters>) -> Self {
+        Loader { evictor, counters }
+    }
+
+    /// The writer of pages.
+    #[inline]
+    pub fn evictor(&self) -> &Evictor {
+        &self.evictor
+    }
+
+    /// The pages in memory.
+    #[inline]
+    pub fn residency(&self) -> &Residency {
+        self.evictor.writeback().residency()
+    }
+
+    /// Reads a page into a frame, or waits until another thread has. No latch may be held.
     #[cold]
-    pub(super) fn load(&self, page: u32) -> Result<(), DbError> {
-        let entry = self.entry(page)?;
-        if let Err(found) = entry.compare_exchange(ABSENT, LOADING, AcqRel, Acquire) {
-            if found == UNUSED {
-                return Err(DbError::Page { page, what: "is needed, and is not in use" });
-            }
-            let mut guard = self.loading.lock();
-            while entry.load(Acquire) == LOADING {
-                self.loaded.wait(&mut guard);
-            }
-            return Ok(());
+    pub fn load(&self, page: u32) -> Result<(), DbError> {
+        let table = self.residency().table();
+        if !table.begin_load(page)? {
+            return table.wait_until_loaded(page);
         }
-        let frame = match self.take_free() {
-            Ok(frame) => frame,
-            Err(error) => {
-                self.stays_absent(entry);
-                return Err(error);
-            }
-        };
+        let frame = self.take_frame().inspect_err(|_| table.cancel_load(page))?;
+        let delta = self.residency().absent().borrow(page);
         // Optimistic guards of the frame may still read: so bytes reach it through atomic stores
         // only.
         thread_local! {
             static BYTES: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(PAGE_BYTES));
         }
         BYTES.with_borrow_mut(|bytes| {
-            let arriving = Arriving { page, entry, frame, kept: self.kept.borrow(page) };
-            let read = match &arriving.kept {
-                None => self.space.read(page, bytes),
-                Some(kept) => self.space.read_with(page, &kept.delta, bytes),
+            let space = self.evictor.writeback().space();
+            let read = match &delta {
+                None => space.read(page, bytes),
+                Some(cached) => space.read_with(page, &cached.delta, bytes),
             };
-            self.end_load(&arriving, read, bytes)
+            self.end_load(Loading { page, frame, delta }, read, bytes)
         })
     }
 
-    /// Reads those of some pages into memory that are not there, side by side: as many as there are frames for in half of
-    /// the free ones. A page that can't be read stays on the device, and the next thread that needs it gets the error.
+    /// Reads those of some pages into frames that are absent, side by side: as many as there are
+    /// frames for in half of the free ones. A page that can't be read stays absent, and the next
+    /// thread that needs it gets the error.
     pub fn load_together(&self, pages: impl IntoIterator<Item = u32>) {
-        let absent: Vec<_> = pages.into_iter().filter(|&page| self.is_absent(page)).collect();
+        let residency = self.residency();
+        let (table, frames) = (residency.table(), residency.frames());
+        let mut absent: Vec<_> = pages.into_iter().filter(|&page| table.is_absent(page)).collect();
         if absent.is_empty() {
             return;
         }
-        if self.free_frames() <= self.low_water()
-            && let Some(mut evictor) = self.evictor.try_lock()
+        // The next thread that needs a frame gets the error.
+        if frames.free_count() <= frames.low_water()
+            && let Some(Ok(lacking)) = self.evictor.try_refill_free_list()
         {
-            // The next thread that needs a frame gets the error.
-            let _ = evictor.keep_free(self);
+            absent.extend(lacking);
         }
-        let most = self.free_frames() / 2;
+        let most = frames.free_count() / 2;
         let begin = |page| {
-            let entry = self.entry(page).ok()?;
-            entry.compare_exchange(ABSENT, LOADING, AcqRel, Acquire).ok()?;
-            let Some(frame) = self.take_without_wait() else {
-                self.stays_absent(entry);
+            let begun = table.begin_load(page).unwrap_or(false);
+            if !begun {
+                return None;
+            }
+            let Some(frame) = frames.take() else {
+                table.cancel_load(page);
                 return None;
             };
-            Some(Arriving { page, entry, frame, kept: self.kept.borrow(page) })
+            Some(Loading { page, frame, delta: residency.absent().borrow(page) })
         };
-        let arriving: Vec<_> = absent.into_iter().filter_map(begin).take(most).collect();
-        let mut bytes = AlignedBuf::zeroed(arriving.len() * PAGE_BYTES);
-        let begun = arriving.iter().zip(bytes.chunks_mut(PAGE_BYTES));
+        let loading: Vec<_> = absent.into_iter().filter_map(begin).take(most).collect();
+        let mut bytes = AlignedBuf::zeroed(loading.len() * PAGE_BYTES);
+        let space = self.evictor.writeback().space();
+        let begun = loading.iter().zip(bytes.chunks_mut(PAGE_BYTES));
         let mut reads: Vec<_> = begun
-            .map(|(arriving, page)| PageRead {
-                lba: self.space.first + arriving.page,
-                kept: arriving.kept.as_ref().map(|kept| &kept.delta),
+            .map(|(loading, page)| PageRead {
+                lba: space.first + loading.page,
+                kept: loading.delta.as_ref().map(|cached| &cached.delta),
                 page,
                 changed: ChangedWords::NONE,
             })
             .collect();
-        let results = self.space.read_together(&mut reads);
+        let results = space.read_together(&mut reads);
         drop(reads);
-        for ((arriving, read), bytes) in arriving.iter().zip(results).zip(bytes.chunks(PAGE_BYTES))
+        for ((loading, read), bytes) in
+            loading.into_iter().zip(results).zip(bytes.chunks(PAGE_BYTES))
         {
-            let _ = self.end_load(arriving, read, bytes);
+            let _ = self.end_load(loading, read, bytes);
         }
     }
 
     /// Ends the way of a page that was read, or could not be.
     fn end_load(
         &self,
-        arriving: &Arriving<'_>,
+        Loading { page, frame, delta }: Loading,
         read: Result<ChangedWords, DbError>,
         bytes: &[u8],
     ) -> Result<(), DbError> {
         self.counters.read.fetch_add(1, Relaxed);
-        let arrived = read.and_then(|changed| self.arrive(arriving, changed, bytes));
+        let residency = self.residency();
+        let arrived = read.and_then(|changed| {
+            residency.enter(Arrival { page, frame, bytes, changed, delta: delta.as_deref() })
+        });
         if arrived.is_ok() {
-            self.wake_waiting();
+            residency.table().wake();
         } else {
-            if arriving.kept.is_some() {
-                self.kept.release(arriving.page);
+            if let Some(delta) = delta {
+                residency.absent().release(page, delta);
             }
-            self.give_free(arriving.frame);
-            self.stays_absent(arriving.entry);
+            residency.frames().give(frame);
+            residency.table().cancel_load(page);
         }
         arrived
     }
 
-    /// Puts a page that was read into its frame, with what memory has of it, and enters it in the table.
-    fn arrive(
-        &self,
-        arriving: &Arriving<'_>,
-        mut changed: ChangedWords,
-        bytes: &[u8],
-    ) -> Result<(), DbError> {
-        let &Arriving { page, entry, frame, ref kept } = arriving;
-        if kept.is_some() {
-            // The records on the device that these changes replace were not read. They may have words that are in
-            // the middle by now, and once cleaning has merged them the base has these words.
-            let middle = middle(bytes);
-            changed.add(middle.start.div_ceil(WORD)..middle.end / WORD);
-        }
-        let mut held = self.hold_free(frame);
-        held.bytes().set(bytes, &changed);
-        held.edit().mark_behind();
-        if !held.node().is_sound() {
-            return Err(DbError::Page { page, what: "is no node" });
-        }
-        let header = held.header();
-        header.set_page(page, self.next_stay());
-        // Otherwise it would be worth less than any other page before its first use.
-        self.touch(header);
-        if let Some(kept) = kept {
-            header.changed(kept.dirty_from);
-        }
-        self.records.give_back(page, |records| {
-            records.map_or(Ok(()), |records| held.take_back(records))?;
-            // While the latch is held: once it is free, the page may leave again at once.
-            entry.store(frame + FRAME, Release);
-            Ok(())
-        })?;
-        // A checkpoint looks for changes that need the log in the pages last.
-        if kept.is_some() {
-            self.kept.forget(page);
-        }
+    /// A free frame for the caller. No latch may be held.
+    pub fn free_frame(&self) -> Result<FreeFrame<'_>, DbError> {
+        let frame = self.take_frame()?;
+        Ok(FreeFrame::new(self.residency().frames(), frame))
+    }
+
+    fn take_frame(&self) -> Result<u32, DbError> {
+        FreeFrame::assert_none();
+        self.residency().frames().take().map_or_else(|| self.wait_for_frame(), Ok)
+    }
+
+    /// Waits until a frame is free, and frees some unless another thread does. No latch may be
+    /// held.
+    #[cold]
+    fn wait_for_frame(&self) -> Result<u32, DbError> {
+        let begun = Instant::now();
+        let mut lacking = Vec::new();
+        let frame = loop {
+            let wait = match self.evictor.try_refill_free_list() {
+                Some(named) => {
+                    lacking.extend(named?);
+                    NAP
+                }
+                None => WAIT,
+            };
+            if let Some(frame) = self.residency().frames().take_within(wait) {
+                break frame;
+            }
+        };
+        self.load_lacking(lacking);
+        self.counters.stalled_ns.fetch_add(begun.elapsed().as_nanos() as u64, Relaxed);
+        Ok(frame)
+    }
+
+    /// Frees frames if too few are free.
+    pub fn make_room(&self) -> Result<(), DbError> {
+        self.load_lacking(self.evictor.refill_free_list()?);
         Ok(())
     }
 
-    /// A page that was to be read is still not in memory.
-    fn stays_absent(&self, entry: &AtomicU32) {
-        entry.store(ABSENT, Release);
-        self.wake_waiting();
+    /// Loads pages for whose rows there is no memory, as long as there are free frames. One that
+    /// can't be read keeps its changes in the cache, until a checkpoint reports the error: a thread
+    /// that needs a frame has nothing to do with it.
+    fn load_lacking(&self, pages: Vec<u32>) {
+        self.residency().ghosts().note_row_loads(pages.len());
+        self.load_together(pages);
     }
 
-    /// Wakes threads that wait for a page which was being read.
-    fn wake_waiting(&self) {
-        drop(self.loading.lock());
-        self.loaded.notify_all();
+    /// Writes every page whose changes need the log from before `position`; all changed pages if
+    /// it is [`CLEAN`](super::CLEAN). Returns how many.
+    pub fn write_older(&self, position: u64) -> Result<u64, DbError> {
+        self.load_rows_before(position)?;
+        self.evictor.write_older(position)
+    }
+
+    /// Loads pages that lack changes of rows which need the log from before `position`.
+    fn load_rows_before(&self, position: u64) -> Result<(), DbError> {
+        let residency = self.residency();
+        let lacking = residency.absent().rows_before(position);
+        residency.ghosts().note_row_loads(lacking.len());
+        for pages in lacking.chunks(TOGETHER) {
+            self.load_together(pages.iter().copied());
+            for &page in pages.iter().filter(|&&page| residency.table().is_absent(page)) {
+                let loaded = self.load(page);
+                if is_lost(page, &loaded) {
+                    residency.absent().forget_rows(page);
+                } else {
+                    loaded?;
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -1,65 +1,82 @@
 //! The buffer pool: pages in memory, found by page number through an array.
 //!
 //! A page is read without its latch ([`Pool::look`] gives an [`OptimisticGuard`]) and changed with
-//! it ([`OptimisticGuard::lock`] gives an [`ExclusiveGuard`]). Pages that are not in memory are
-//! read in; a background thread keeps frames free (`eviction.rs`) by writing changed pages in
-//! batches. In a store with deltas their changes wait in memory before that (`kept_changes.rs`, `keeping.rs`), and records
-//! that are asked for again and again stay longer than their pages (`kept_records.rs`, `records.rs`), in as much of
-//! the memory as they are worth (`balance.rs`).
+//! it ([`OptimisticGuard::lock`] gives an [`ExclusiveGuard`]). Pages that are in no frame are
+//! loaded; a background thread keeps frames free by evicting pages.
+//!
+//! # Where a page is
+//!
+//! | residence | frame | delta in the cache | rows in the cache |
+//! |---|---|---|---|
+//! | unused | none | none | keys, until they are dropped |
+//! | absent | none | none, waiting, or on its way to the store | keys, values, changed values |
+//! | loading | one is reserved | as absent, or on its way to the page | as absent |
+//! | in a frame, clean | its own | none | keys |
+//! | in a frame, changed | its own, perhaps being written | none | keys |
+//!
+//! | from | by | to |
+//! |---|---|---|
+//! | unused | `create` | in a frame |
+//! | absent | `begin_load`, by one thread; others wait | loading |
+//! | loading | `end_load`: the page was read, and got its delta and its changed rows | in a frame |
+//! | loading | `cancel_load`: it could not be read | absent |
+//! | in a frame | `evict`: it is clean, was written, or its delta is cached | absent |
+//! | in a frame | `free` | unused |
+//! | absent | `free_absent`, in recovery | unused |
+//!
+//! # Which part owns what
+//!
+//! Each part owns the one below it, and calls go down only.
+//!
+//! * [`Pool`]: the face, `absent_leaf.rs` with it: uses of rows in place of their page.
+//! * `loading.rs`: takes free frames, reads pages, waits for others that do.
+//! * `evictor.rs`: the lock of the writer, the choice of victims; `memory_budget.rs` moves memory
+//!   between frames and absent pages, by `ghost_hits.rs`.
+//! * `writeback.rs`: copies pages, waits for the log, writes, ends: for eviction, checkpoints and
+//!   cleaning.
+//! * `residency.rs`: moves between the three below, without I/O.
+//! * `page_table.rs`: the residence of each page; `frames/`: pages with their latches, the free
+//!   frames; `absent/`: one cache of deltas and rows.
 
-mod balance;
-mod eviction;
-mod frame;
-mod free_frames;
-mod guard;
-mod keeping;
-mod kept_changes;
-mod kept_records;
-mod latch;
+mod absent;
+mod absent_leaf;
+mod evictor;
+mod frames;
+mod ghost_hits;
 mod loading;
-mod memory;
-mod page_records;
-mod records;
-mod rewriting;
+mod memory_budget;
+mod page_table;
+mod residency;
 #[cfg(test)]
 mod tests;
-mod usage;
+mod writeback;
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+use frostline_store::PageWrite;
+use parking_lot::MutexGuard;
 
-pub use eviction::Evictor;
-pub use frame::CLEAN;
-pub use guard::{CachedFrame, ExclusiveGuard, OptimisticGuard};
+pub use absent_leaf::AbsentLeaf;
+pub use frames::{CLEAN, CachedFrame, ExclusiveGuard, FreeFrame, OptimisticGuard};
 pub use loading::TOGETHER;
-pub use records::AbsentLeaf;
 
 use crate::DbError;
-use crate::backoff::Backoff;
 use crate::mvcc::CommitWindow;
-use crate::node::{PAGE_BYTES, PageBytes};
+use crate::node::PAGE_BYTES;
 use crate::options::Replacement;
 use crate::space::PageSpace;
 use crate::wal::Wal;
-use balance::{Balance, FRAME_BYTES, Savings};
-use frame::{FIRST_STAY, Frame, NO_PAGE};
-use free_frames::FreeFrames;
-use kept_changes::KeptChanges;
-use kept_records::KeptRecords;
-use memory::Zeroed;
-
-/// In the table: the page is not in memory.
-const ABSENT: u32 = 0;
-/// In the table: a thread is reading the page in.
-const LOADING: u32 = 1;
-/// In the table: the page is not in use. A thread that has its number from an outdated node must
-/// not read it in: it may be used again meanwhile.
-const UNUSED: u32 = 2;
-/// In the table: frame 0; the others follow.
-const FRAME: u32 = 3;
+use absent::AbsentCache;
+use evictor::{Evictor, Writer};
+use frames::Frames;
+use ghost_hits::GhostHits;
+use loading::Loader;
+use memory_budget::{FRAME_BYTES, MemoryBudget};
+use page_table::{MOST_FRAMES, PageTable, Residence};
+use residency::Residency;
+use writeback::Writeback;
 
 /// The fewest frames a pool has: the way down a tree, the pages of a split, those that the evictor
 /// keeps free, and some for other threads. There may be many more threads: one that waits for a
@@ -74,26 +91,27 @@ const SAMPLE: u32 = 32;
 pub struct Division {
     /// Frames for pages, at first.
     pub frames: usize,
-    /// The fewest frames, and the most: memory moves between pages and records.
+    /// The fewest frames, and the most: memory moves between frames and absent pages.
     pub limits: (usize, usize),
-    /// Bytes for changes of pages that are in none.
-    pub changes: usize,
-    /// Bytes for records of pages that are in none, at first.
-    pub records: usize,
+    /// Bytes for deltas and rows of absent pages, at first.
+    pub absent: usize,
+    /// Bytes of these that deltas have for sure.
+    pub deltas: usize,
 }
 
 impl Division {
-    /// The parts of so many bytes. In a store with deltas a quarter is for changes, a thirty-second up to seven sixteenths
-    /// for records (docs/decisions/0081-kept-changes.md, 0093-memory-follows-the-reads-it-saves.md).
+    /// The parts of so many bytes. In a store with deltas 9 to 22 thirty-seconds are for absent
+    /// pages (docs/decisions/0143-one-cache-of-absent-pages.md,
+    /// 0093-memory-follows-the-reads-it-saves.md).
     pub fn of(bytes: usize, has_deltas: bool) -> Division {
         let of_32 = |parts: usize| bytes / 32 * parts;
         let frames = |parts: usize| (of_32(parts) / PAGE_BYTES).max(FEWEST_FRAMES);
         if has_deltas {
             let limits = (frames(10), frames(23));
-            Division { frames: frames(19), limits, changes: of_32(8), records: of_32(5) }
+            Division { frames: frames(19), limits, absent: of_32(13), deltas: of_32(8) }
         } else {
             let all = (bytes / PAGE_BYTES).max(FEWEST_FRAMES);
-            Division { frames: all, limits: (all, all), changes: 0, records: 0 }
+            Division { frames: all, limits: (all, all), absent: 0, deltas: 0 }
         }
     }
 }
@@ -106,13 +124,13 @@ pub struct PoolCounters {
     pub accesses: AtomicU64,
     /// Pages read from the store.
     pub read: AtomicU64,
-    /// Pages whose frame was needed, and whose changes were kept.
+    /// Evictions of changed pages whose delta was cached.
     pub kept: AtomicU64,
-    /// Records that were read or changed without their page, which was not in memory.
+    /// Records that were read or changed while their page was absent.
     pub without_page: AtomicU64,
-    /// Pages written to the store because their frame was needed, or the memory of their changes.
+    /// Pages written to the store because their frame was needed, or the memory of their delta.
     pub evicted_dirty: AtomicU64,
-    /// Frames given up whose page needed no write.
+    /// Evictions of pages that needed no write.
     pub evicted_clean: AtomicU64,
     /// Pages written so that the log can be cut.
     pub checkpointed: AtomicU64,
@@ -122,53 +140,11 @@ pub struct PoolCounters {
     pub stalled_ns: AtomicU64,
 }
 
-/// Clocks that every access reads, in a cache line that is rarely written.
-#[repr(align(64))]
-struct Clocks {
-    /// User page writes so far: the time of hotness records.
-    writes: AtomicU64,
-    /// The replacement's own clock: it goes on as frames are given up.
-    turn: AtomicU32,
-    /// The same in parts of a turn.
-    parts: AtomicU64,
-}
-
 /// Pages in memory.
 pub struct Pool {
-    frames: Box<[Frame]>,
-    /// The pages in the frames.
-    memory: Zeroed<PageBytes>,
-    /// By page number: the page's frame. Zeroes that were never touched take no memory.
-    table: Zeroed<AtomicU32>,
-    free: Mutex<FreeFrames>,
-    /// Frames in use, as they are in `free`.
-    in_use: AtomicU32,
-    freed: Condvar,
-    /// Too few frames are free.
-    needed: Condvar,
-    evictor: Mutex<Evictor>,
-    loading: Mutex<()>,
-    loaded: Condvar,
-    /// Changes of pages that left memory.
-    kept: KeptChanges,
-    /// Records of pages that left memory.
-    records: KeptRecords,
-    /// The reads that records and pages save.
-    savings: Savings,
-    space: PageSpace,
-    wal: Arc<Wal>,
-    /// The log records whose changes are in the pages.
-    window: Arc<CommitWindow>,
-    /// Numbers of trees by the page numbers of their roots.
-    origins: RwLock<HashMap<u32, u32>>,
-    clocks: Clocks,
-    /// Stays of pages in memory so far.
-    stays: AtomicU32,
-    /// True if accesses are counted for hotness records.
-    hotness: bool,
-    replacement: Replacement,
+    loader: Loader,
     /// Counters.
-    pub counters: PoolCounters,
+    pub counters: Arc<PoolCounters>,
 }
 
 impl Pool {
@@ -182,282 +158,160 @@ impl Pool {
         hotness: bool,
         clock: u64,
     ) -> Result<Pool, DbError> {
-        let Division { frames: at_first, limits: (fewest, frames), changes, records } = division;
+        let Division { frames: at_first, limits: (fewest, most), absent, deltas } = division;
         let refused =
-            || DbError::Options { what: "buffer", why: format!("no memory for {frames} pages") };
-        let numbered = frames < (u32::MAX - FRAME) as usize;
-        let memory = Zeroed::new(frames).filter(|_| numbered).ok_or_else(refused)?;
-        let table = Zeroed::new(space.pages as usize).ok_or_else(refused)?;
-        let counted = if frames > fewest { space.pages as usize } else { 0 };
-        let savings = Savings::new(counted).ok_or_else(refused)?;
-        let mut free = FreeFrames::new(frames as u32);
-        free.set_in_use(at_first as u32);
-        Ok(Pool {
-            frames: (0..frames).map(|_| Frame::free()).collect(),
-            memory,
-            table,
-            free: Mutex::new(free),
-            in_use: AtomicU32::new(at_first as u32),
-            freed: Condvar::new(),
-            needed: Condvar::new(),
-            evictor: Mutex::new(Evictor::new(Balance::new(&division))),
-            loading: Mutex::new(()),
-            loaded: Condvar::new(),
-            kept: KeptChanges::new(changes),
-            records: KeptRecords::new(records),
-            savings,
-            space,
-            wal,
-            window,
-            origins: RwLock::default(),
-            clocks: Clocks {
-                writes: AtomicU64::new(clock),
-                turn: AtomicU32::new(1),
-                parts: AtomicU64::new(0),
-            },
-            stays: AtomicU32::new(FIRST_STAY),
-            hotness,
-            replacement,
-            counters: PoolCounters::default(),
-        })
+            || DbError::Options { what: "buffer", why: format!("no memory for {most} pages") };
+        if most >= MOST_FRAMES {
+            return Err(refused());
+        }
+        let pages = space.pages as usize;
+        let frames = Frames::new(most, at_first, (replacement, hotness), clock);
+        let counted = if most > fewest { pages } else { 0 };
+        let residency = Residency::new(
+            PageTable::new(pages).ok_or_else(refused)?,
+            frames.ok_or_else(refused)?,
+            AbsentCache::new(absent, deltas),
+            GhostHits::new(counted).ok_or_else(refused)?,
+        );
+        let counters = Arc::new(PoolCounters::default());
+        let writeback = Writeback::new(residency, space, wal, window, counters.clone());
+        let evictor = Evictor::new(writeback, MemoryBudget::new(&division));
+        Ok(Pool { loader: Loader::new(evictor, counters.clone()), counters })
+    }
+
+    fn writeback(&self) -> &Writeback {
+        self.loader.evictor().writeback()
+    }
+
+    #[inline(always)]
+    fn residency(&self) -> &Residency {
+        self.loader.residency()
     }
 
     /// Bytes of memory that the pool takes at most.
     pub fn bytes(&self) -> usize {
-        let pages = self.frames_in_use() as usize * FRAME_BYTES;
-        let outside = self.kept.most_bytes() + self.records.most_bytes();
-        let fixed = size_of_val(&*self.frames) + size_of_val(&*self.table) + self.savings.bytes();
-        pages + outside + fixed
+        let residency = self.residency();
+        let (frames, table) = (residency.frames(), residency.table());
+        let pages = frames.in_use() as usize * FRAME_BYTES + residency.absent().most_bytes();
+        pages + frames.header_bytes() + table.bytes() + residency.ghosts().bytes()
     }
 
     /// The pages on the store.
     pub fn space(&self) -> &PageSpace {
-        &self.space
+        self.writeback().space()
     }
 
     /// The log, which reaches the device before the pages that it speaks of.
     pub fn wal(&self) -> &Wal {
-        &self.wal
+        self.writeback().wal()
     }
 
-    /// Frames that hold no page.
-    pub fn free_frames(&self) -> usize {
-        self.lock_free().len()
-    }
-
-    #[inline]
-    fn entry(&self, page: u32) -> Result<&AtomicU32, DbError> {
-        match self.table.get(page as usize) {
-            Some(entry) => Ok(entry),
-            None => Err(DbError::Page { page, what: "its number is beyond the database" }),
-        }
-    }
-
-    /// An optimistic guard of a page, which is read in if it is not in memory. None if it had to be
-    /// read: the nodes that the caller saw on the way may have changed.
+    /// An optimistic guard of a page, which is loaded if it is in no frame. None if it had to be
+    /// loaded: the nodes that the caller saw on the way may have changed.
     #[inline(always)]
     pub fn look(&self, page: u32) -> Result<Option<OptimisticGuard<'_>>, DbError> {
-        let entry = self.entry(page)?.load(Acquire);
-        if entry >= FRAME {
-            let frame = entry - FRAME;
-            let header = &self.frames[frame as usize];
-            self.memory[frame as usize].prefetch();
-            let version = header.latch.version();
-            if header.page() == page {
-                self.touch(header);
-                return Ok(Some(OptimisticGuard::new(self, frame, version)));
-            }
-            return Ok(None);
+        let residency = self.residency();
+        if let Residence::Frame(frame) = residency.table().residence(page)? {
+            return Ok(residency.frames().look(frame, page));
         }
-        self.note_miss(page);
-        self.load(page)?;
+        residency.ghosts().note_miss(page);
+        self.loader.load(page)?;
         Ok(None)
     }
 
-    /// Notes that a page was needed that is not in memory.
-    fn note_miss(&self, page: u32) {
-        self.savings.misses(page, (self.records.most_bytes() / FRAME_BYTES) as u32);
-    }
-
-    /// An optimistic guard of the page that was in a frame; none if it is there no more, or came
+    /// An optimistic guard of the page that was in a frame; none if it is there no longer, or came
     /// back and was not compared with its parent yet.
     #[inline]
     pub fn look_at(&self, cached: CachedFrame) -> Option<OptimisticGuard<'_>> {
-        let header = self.frames.get(cached.frame as usize)?;
-        let version = header.latch.version();
-        let is_it = header.page() == cached.page && header.agrees_with() != 0;
-        is_it.then(|| OptimisticGuard::new(self, cached.frame, version))
+        self.residency().frames().look_at(cached)
     }
 
+    /// Loads those of some pages that are absent, side by side, as far as there are free frames.
+    pub fn load_together(&self, pages: impl IntoIterator<Item = u32>) {
+        self.loader.load_together(pages);
+    }
+
+    /// True if a page is not in use: it was freed.
+    pub fn is_unused(&self, page: u32) -> bool {
+        matches!(self.residency().table().residence(page), Ok(Residence::Unused))
+    }
+
+    /// A leaf that a node has as this child, if it is absent.
     #[inline]
-    fn touch(&self, frame: &Frame) {
-        match self.replacement {
-            Replacement::Watt => frame.note_read(self.clocks.turn.load(Relaxed)),
-            Replacement::Clock => {
-                if !frame.referenced.load(Relaxed) {
-                    frame.referenced.store(true, Relaxed);
-                }
-            }
-        }
+    pub fn absent_leaf<'g, 'p>(
+        &'p self,
+        parent: &'g OptimisticGuard<'p>,
+        index: usize,
+    ) -> Option<AbsentLeaf<'g, 'p>> {
+        AbsentLeaf::below(&self.loader, &self.counters, parent, index)
     }
 
-    fn next_stay(&self) -> u32 {
-        self.stays.fetch_add(1, Relaxed).max(FIRST_STAY)
+    /// Notes that a page had to be loaded for a record, which stays in memory longer than the page.
+    pub fn note_record(&self, page: u32, key: &[u8]) {
+        self.residency().absent().note(page, key);
     }
 
-    /// Latches a frame that was free. Others may still check whether it has its former page.
-    fn hold_free(&self, frame: u32) -> ExclusiveGuard<'_> {
-        let mut backoff = Backoff::default();
-        while !self.frames[frame as usize].latch.try_lock() {
-            backoff.pause();
-        }
-        ExclusiveGuard::new(self, frame)
+    /// A free frame for the caller. A thread that has one must not wait for another, nor for a page
+    /// to be loaded: threads could have all frames, and wait for each other. No latch may be held.
+    pub fn free_frame(&self) -> Result<FreeFrame<'_>, DbError> {
+        self.loader.free_frame()
     }
 
     /// Puts a page that the device does not have into memory, and latches it. An older copy in
     /// memory is dropped.
     pub fn create(&self, page: u32, frame: FreeFrame<'_>) -> Result<ExclusiveGuard<'_>, DbError> {
-        self.forget(page)?;
-        let entry = self.entry(page)?;
-        let frame = frame.take();
-        let mut held = self.hold_free(frame);
-        held.bytes().set_all_changed();
-        self.frames[frame as usize].set_page(page, self.next_stay());
-        entry.store(frame + FRAME, Release);
-        Ok(held)
+        self.residency().create(page, frame)
     }
 
     /// Drops a page from memory without writing it: it is free.
     pub fn forget(&self, page: u32) -> Result<(), DbError> {
-        let entry = self.entry(page)?;
-        loop {
-            let found = entry.load(Acquire);
-            match found {
-                ABSENT | UNUSED => {
-                    self.records.forget(page);
-                    self.kept.forget(page);
-                    return Ok(());
-                }
-                LOADING => {
-                    // A thread that reads a page that was freed meanwhile finds out afterwards.
-                    std::thread::yield_now();
-                }
-                found => {
-                    let header = &self.frames[(found - FRAME) as usize];
-                    let version = header.latch.version();
-                    if header.page() == page && header.latch.lock_unchanged(version) {
-                        self.drop_held(ExclusiveGuard::new(self, found - FRAME));
-                        return Ok(());
-                    }
-                }
-            }
-        }
+        self.residency().forget(page)
     }
 
     /// Drops a latched page from memory without writing it: it is free.
-    pub fn drop_held(&self, mut held: ExclusiveGuard<'_>) {
-        let (frame, page) = (held.frame(), held.page());
-        self.records.forget(page);
-        // Optimistic guards of the page must fail.
-        held.changed();
-        if let Ok(entry) = self.entry(page) {
-            debug_assert_eq!(entry.load(Relaxed), frame + FRAME, "the table knows where it is");
-            entry.store(UNUSED, Release);
-        }
-        // While a version is being written the frame belongs to the writer, which frees it.
-        let is_being_written = held.header().is_being_written();
-        held.header().set_page(NO_PAGE, 0);
-        drop(held);
-        if !is_being_written {
-            self.give_free(frame);
-        }
-    }
-
-    /// A free frame for the caller. A thread that has one must not wait for another, nor for a page
-    /// to be read: threads could have all frames, and wait for each other.
-    pub fn free_frame(&self) -> Result<FreeFrame<'_>, DbError> {
-        let frame = self.take_free()?;
-        #[cfg(debug_assertions)]
-        HAS_FRAME.set(true);
-        Ok(FreeFrame { pool: self, frame, is_used: false })
-    }
-
-    fn take_free(&self) -> Result<u32, DbError> {
-        #[cfg(debug_assertions)]
-        assert!(!HAS_FRAME.get(), "who has a frame waits for another");
-        self.take_without_wait().map_or_else(|| self.wait_for_free(), Ok)
-    }
-
-    fn take_without_wait(&self) -> Option<u32> {
-        let mut free = self.lock_free();
-        let frame = free.take();
-        if free.len() == self.low_water() {
-            self.needed.notify_one();
-        }
-        frame
-    }
-
-    /// Free frames below which the evictor begins.
-    fn low_water(&self) -> usize {
-        (self.frames_in_use() as usize / 64).clamp(8, 1024)
-    }
-
-    /// Frames that pages may come into: the first ones.
-    fn frames_in_use(&self) -> u32 {
-        self.in_use.load(Relaxed)
-    }
-
-    fn set_frames_in_use(&self, count: u32) {
-        let mut free = self.lock_free();
-        free.set_in_use(count);
-        self.in_use.store(count, Relaxed);
-        drop(free);
-        self.freed.notify_all();
-    }
-
-    fn lock_free(&self) -> MutexGuard<'_, FreeFrames> {
-        self.free.lock()
-    }
-
-    fn give_free(&self, frame: u32) {
-        self.lock_free().give(frame);
-        self.freed.notify_one();
-    }
-
-    /// The time of hotness records: user page writes so far.
-    pub fn clock(&self) -> u64 {
-        self.clocks.writes.load(Relaxed)
-    }
-
-    /// Notes a change for the replacement.
-    #[inline]
-    fn note_change(&self, frame: &Frame) {
-        if self.replacement == Replacement::Watt {
-            frame.note_change(self.clocks.turn.load(Relaxed));
-        }
+    pub fn drop_held(&self, held: ExclusiveGuard<'_>) {
+        self.residency().free(held);
     }
 
     /// Names a tree in hotness records: `number` for its inner nodes and leaves.
     pub fn name_tree(&self, root: u32, number: u32) {
-        self.origins.write().insert(root, number);
+        self.writeback().name_tree(root, number);
     }
 
-    /// The origin of a page in hotness records: twice the number of its tree, one more for inner
-    /// nodes. Trees without a number have 0.
-    fn origin(&self, root: u32, is_inner: bool) -> u32 {
-        let origins = self.origins.read();
-        2 * origins.get(&root).copied().unwrap_or(0) + u32::from(is_inner)
+    /// Waits until there are fewer free frames than there should be, or the time is over.
+    pub fn wait_until_needed(&self, time: Duration) {
+        self.residency().frames().wait_until_needed(time);
     }
 
-    /// Counts an access to a leaf.
-    #[inline]
-    fn count_access(&self, frame: u32, times: u32) {
-        if self.hotness {
-            self.frames[frame as usize].usage.accessed(times, self.clocks.writes.load(Relaxed));
-        }
+    /// Frees frames if too few are free.
+    pub fn make_room(&self) -> Result<(), DbError> {
+        self.loader.make_room()
     }
 
-    /// Counts the pages that a descent passed, whether or not they had to be read.
+    /// Writes every page whose changes need the log from before `position`; all changed pages if
+    /// it is [`CLEAN`]. Returns how many.
+    pub fn write_older(&self, position: u64) -> Result<u64, DbError> {
+        self.loader.write_older(position)
+    }
+
+    /// Writes those of these pages of the store that changed in memory: cleaning would copy them as
+    /// they were.
+    pub fn write_newer(&self, lbas: &[u32], write: &mut dyn FnMut(PageWrite<'_>) -> bool) {
+        self.writeback().write_newer(lbas, write);
+    }
+
+    /// The lock of the writer of pages. Pages are trimmed under it as well, so that the order of
+    /// both is known.
+    pub fn evictor(&self) -> MutexGuard<'_, Writer> {
+        self.loader.evictor().lock()
+    }
+
+    /// The log position from which recovery would redo all changes that are not on the device.
+    pub fn needs_log_from(&self) -> u64 {
+        self.loader.evictor().needs_log_from()
+    }
+
+    /// Counts the pages that a descent passed, whether or not they had to be loaded.
     #[inline]
     pub fn count_descent(&self, pages: u32, weight: u32) {
         if weight > 0 {
@@ -474,43 +328,5 @@ impl Pool {
         let descents = DESCENTS.get().wrapping_add(1);
         DESCENTS.set(descents);
         if descents.is_multiple_of(SAMPLE) { SAMPLE } else { 0 }
-    }
-
-    /// The log position from which recovery would redo all changes that are not on the device.
-    pub fn needs_log_from(&self) -> u64 {
-        // No page leaves memory meanwhile. Others may come back, so their changes are looked at first.
-        let _writer = self.evictor();
-        let kept = self.records.needs_log_from().min(self.kept.needs_log_from());
-        self.frames.iter().map(Frame::needs_log_from).min().unwrap_or(CLEAN).min(kept)
-    }
-}
-
-#[cfg(debug_assertions)]
-thread_local! {
-    /// This thread has a [`FreeFrame`].
-    static HAS_FRAME: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-}
-
-/// A frame that was taken from the free ones. Dropped unused, it becomes free again.
-pub struct FreeFrame<'p> {
-    pool: &'p Pool,
-    frame: u32,
-    is_used: bool,
-}
-
-impl FreeFrame<'_> {
-    fn take(mut self) -> u32 {
-        self.is_used = true;
-        self.frame
-    }
-}
-
-impl Drop for FreeFrame<'_> {
-    fn drop(&mut self) {
-        #[cfg(debug_assertions)]
-        HAS_FRAME.set(false);
-        if !self.is_used {
-            self.pool.give_free(self.frame);
-        }
     }
 }

@@ -8,6 +8,7 @@ use frostline_zone::{Device, Shape, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
+use super::writeback::Cause;
 use super::*;
 use crate::mvcc::{Change, Lookup, WriteKind};
 use crate::node::{ACTIVITY_WORDS, Fences, NodeMut, Record, middle};
@@ -36,6 +37,7 @@ struct World {
     together: u64,
     /// The fewest frames that were in use, and the most after that.
     frames: (u32, u32),
+    window: Arc<CommitWindow>,
 }
 
 fn memory(zones: u64, zone_bytes: u64) -> Arc<dyn Device> {
@@ -66,10 +68,10 @@ impl World {
         let memory = Division {
             frames: FEWEST_FRAMES - 4,
             limits: FRAMES,
-            changes: 24 << 10,
-            records: 32 << 10,
+            absent: 56 << 10,
+            deltas: 24 << 10,
         };
-        let pool = Pool::new(space, wal, window, memory, watt, true, 0).unwrap();
+        let pool = Pool::new(space, wal, window.clone(), memory, watt, true, 0).unwrap();
         let expected = vec![None; PAGES as usize];
         let frames = (u32::MAX, 0);
         World {
@@ -80,6 +82,7 @@ impl World {
             without_page: 0,
             together: 0,
             frames,
+            window,
         }
     }
 
@@ -91,15 +94,32 @@ impl World {
         }
     }
 
+    fn frames(&self) -> &Frames {
+        self.pool.residency().frames()
+    }
+
+    fn is_absent(&self, page: u32) -> bool {
+        self.pool.residency().table().is_absent(page)
+    }
+
+    /// The frame of a page, which is loaded if it is absent.
+    fn frame_of(&self, page: u32) -> u32 {
+        let _ = self.guard(page);
+        match self.pool.residency().table().residence(page).unwrap() {
+            Residence::Frame(frame) => frame,
+            residence => panic!("{residence:?}"),
+        }
+    }
+
     fn step(&mut self) {
         self.steps += 1;
         if self.rng.random_bool(0.02) {
-            self.pool.window.replayed(self.steps / 2);
+            self.window.replayed(self.steps / 2);
         }
         // For some time records are worth more than pages, then less.
         (0..10 * u64::from(self.steps % 10_000 < 5000))
-            .for_each(|_| self.pool.savings.record_serves());
-        let in_use = self.pool.frames_in_use();
+            .for_each(|_| self.pool.residency().ghosts().note_row_hit());
+        let in_use = self.frames().in_use();
         self.frames = match in_use < self.frames.0 {
             true => (in_use, in_use),
             false => (self.frames.0, self.frames.1.max(in_use)),
@@ -135,7 +155,7 @@ impl World {
     fn free(&mut self, page: u32) {
         let _writer = self.pool.evictor();
         self.pool.forget(page).unwrap();
-        self.pool.space.trim(page).unwrap();
+        self.pool.space().trim(page).unwrap();
         self.expected[page as usize] = None;
     }
 
@@ -173,11 +193,11 @@ impl World {
 
     /// Reads and changes records of a page without it, as far as they are in memory and it is not.
     fn use_records(&mut self, page: u32) {
-        let (pool, position) = (&self.pool, self.steps / 2);
-        let is_absent = || pool.is_absent(page);
+        let (residency, position) = (self.pool.residency(), self.steps / 2);
+        let (rows, is_absent) = (residency.absent(), || residency.table().is_absent(page));
         let (mut before, mut found) = (Vec::new(), Vec::new());
         for (key, value) in self.expected[page as usize].as_mut().unwrap() {
-            if pool.records.get(page, key, is_absent, &mut found).is_none() {
+            if rows.get(page, key, is_absent, &mut found).is_none() {
                 continue;
             }
             assert_eq!(found, *value, "record {key:?} of page {page}");
@@ -187,7 +207,7 @@ impl World {
             let keep = |append: &mut dyn FnMut(&mut Vec<u8>) -> Lookup| {
                 append(&mut before);
             };
-            assert!(pool.records.change(page, key, is_absent, (change, position), keep));
+            assert!(rows.change(page, key, is_absent, (change, position), keep));
             assert_eq!(before, *value, "what is kept of record {key:?} of page {page}");
             *value = new;
             self.without_page += 1;
@@ -198,12 +218,12 @@ impl World {
     fn load_together(&mut self, first: u32) {
         self.pool.make_room().unwrap();
         let pages = (first..PAGES).step_by(self.rng.random_range(1..4)).take(40);
-        let absent: Vec<_> = pages.clone().filter(|&page| self.pool.is_absent(page)).collect();
-        let room = self.pool.free_frames() / 2;
+        let absent: Vec<_> = pages.clone().filter(|&page| self.is_absent(page)).collect();
+        let room = self.frames().free_count() / 2;
         self.pool.load_together(pages);
         let is_used = |page: &&u32| self.expected[**page as usize].is_some();
         for &page in absent.iter().take(room).filter(is_used) {
-            assert!(!self.pool.is_absent(page), "page {page} was read");
+            assert!(!self.is_absent(page), "page {page} was read");
             self.together += 1;
             self.compare(page);
         }
@@ -221,11 +241,11 @@ impl World {
         });
         let expected = self.expected[page as usize].as_ref().unwrap();
         assert!(records.eq(expected.clone()), "page {page}");
-        let frame = &self.pool.frames[guard.cached_frame().frame as usize];
+        let frame = self.frames().header(self.frame_of(page));
         if !frame.is_dirty() {
             let (mut copy, mut on_device) = ([0; PAGE_BYTES], [0; PAGE_BYTES]);
             node.page().copy_to(&mut copy);
-            self.pool.space.read(page, &mut on_device).unwrap();
+            self.pool.space().read(page, &mut on_device).unwrap();
             // Deltas leave these out.
             let activity = ACTIVITY_WORDS.start * 8..ACTIVITY_WORDS.end * 8;
             for range in [middle(&copy), activity] {
@@ -238,23 +258,26 @@ impl World {
 
     /// Writes a page, or fails to, before or after it reached the store.
     fn write(&mut self, page: u32) {
-        let guard = self.guard(page);
         let mut copy = [0; PAGE_BYTES];
-        let frame = guard.cached_frame().frame;
-        let Some(out) = self.pool.copy_out(frame, &mut copy, self.pool.clock()) else { return };
+        let frame = self.frame_of(page);
+        let Some(out) = self.pool.writeback().copy_out(frame, &mut copy, self.frames().clock())
+        else {
+            return;
+        };
         let (reaches, fails) = (self.rng.random_bool(0.7), self.rng.random_bool(0.5));
         let out = [out];
         if reaches {
-            self.pool.space.write(&out).unwrap();
+            self.pool.space().write(&out).unwrap();
         }
         if self.rng.random_bool(0.5) {
             self.change(page);
         }
-        self.pool.end_write(frame, &out[0], reaches && !fails, false);
+        let arrived = reaches && !fails;
+        self.pool.writeback().end_write(frame, &out[0], arrived, Cause::Checkpoint);
     }
 
     fn write_newer(&mut self, page: u32) {
-        let (store, reaches) = (self.pool.space.store.clone(), self.rng.random_bool(0.5));
+        let (store, reaches) = (self.pool.space().store.clone(), self.rng.random_bool(0.5));
         self.pool.write_newer(&[page], &mut |write| reaches && store.write_batch(&[write]).is_ok());
     }
 }
@@ -268,7 +291,7 @@ fn pages_come_back_from_a_store_of_any_unit_as_they_were() {
         }
         let pages = (0..PAGES).filter(|&page| world.expected[page as usize].is_some());
         pages.for_each(|page| world.compare(page));
-        let stats = world.pool.space.store.stats().unwrap();
+        let stats = world.pool.space().store.stats().unwrap();
         let deltas = stats.deltas;
         let kept = world.pool.counters.kept.load(Relaxed);
         assert!(world.without_page > 1000, "{} records", world.without_page);
@@ -295,13 +318,73 @@ fn a_page_that_comes_back_counts_words_as_changed_of_the_delta_that_was_not_read
     world.pool.write_older(CLEAN).unwrap();
     // What the delta has of the record is no longer in use.
     world.guard(0).lock().unwrap().replace(&without, 2);
-    let frame = world.guard(0).cached_frame().frame;
+    let frame = world.frame_of(0);
     let mut copy = [0; PAGE_BYTES];
-    let out = world.pool.copy_out(frame, &mut copy, 1).unwrap();
-    assert!(world.pool.keep(frame, &out));
+    let out = world.pool.writeback().copy_out(frame, &mut copy, 1).unwrap();
+    assert!(world.pool.writeback().cache_delta(frame, &out));
 
-    let of_delta = world.pool.space.read(0, &mut copy).unwrap();
+    let of_delta = world.pool.space().read(0, &mut copy).unwrap();
     assert!(of_delta.count() > 200 / 8, "{of_delta:?}");
     let now = world.guard(0).node().page().changed_outside(&[]);
     assert!((0..PAGE_BYTES / 8).all(|word| now.has(word) || !of_delta.has(word)));
+}
+
+#[test]
+fn eviction_names_pages_that_lack_changes_of_rows_and_reads_none() {
+    let mut world = World::new(6, 64);
+    for page in 0..PAGES {
+        world.create(page);
+        let mut held = world.guard(page).lock().unwrap();
+        assert!(held.edit().insert(0, &[1], Record { value: &[1; 300], flags: 0 }));
+        held.changed_by(1);
+        drop(held);
+        world.pool.note_record(page, &[1]);
+    }
+    // The rows of pages that were evicted change.
+    let residency = world.pool.residency();
+    let change = |&page: &u32| {
+        let put = (Change { kind: WriteKind::Put, value: &[2; 300] }, 2);
+        residency.absent().change(page, &[1], || residency.table().is_absent(page), put, |_| ())
+    };
+    let changed: Vec<_> = (0..PAGES).filter(change).collect();
+    assert!(changed.len() > 30, "{changed:?}");
+
+    let reads = world.pool.counters.read.load(Relaxed);
+    let mut lacking = Vec::new();
+    for _ in 0..3 {
+        // Frames are needed, and there is no memory for rows; at first they were used too recently.
+        while residency.frames().take().is_some() {}
+        residency.absent().set_most_bytes(1);
+        lacking.extend(world.pool.loader.evictor().refill_free_list().unwrap());
+    }
+    assert!(!lacking.is_empty());
+    assert!(lacking.iter().all(|page| changed.contains(page)), "{lacking:?} of {changed:?}");
+    assert_eq!(world.pool.counters.read.load(Relaxed), reads, "a page was read");
+    world.pool.load_together(lacking[..1].iter().copied());
+    assert!(!world.is_absent(lacking[0]));
+    let value = |page| {
+        let (guard, mut value) = (world.guard(page), Vec::new());
+        guard.node().value(guard.node().slot(0), &mut value);
+        value
+    };
+    assert_eq!(value(lacking[0]), [2; 300]);
+}
+
+#[test]
+fn a_page_that_is_freed_while_it_is_absent_is_not_loaded_again() {
+    let mut world = World::new(7, 64);
+    world.create(0);
+    world.pool.write_older(CLEAN).unwrap();
+    for page in (1..PAGES).cycle().take(100 * PAGES as usize) {
+        match world.is_absent(0) {
+            true => break,
+            false => world.create(page),
+        }
+    }
+    assert!(world.is_absent(0), "other pages needed its frame");
+    world.pool.forget(0).unwrap();
+    assert!(world.pool.is_unused(0));
+    assert!(world.pool.look(0).is_err(), "it was loaded");
+    world.create(0);
+    world.compare(0);
 }

@@ -10,7 +10,7 @@ use crate::node::{Expected, Node, PageBytes};
 use crate::pool::{AbsentLeaf, CachedFrame, OptimisticGuard};
 
 /// A way from the root of a tree down to a node.
-struct Way<'t> {
+struct DescentPath<'t> {
     /// The node above, unless the node is the root.
     parent: Option<OptimisticGuard<'t>>,
     node: OptimisticGuard<'t>,
@@ -46,7 +46,7 @@ impl Trees {
             load(leaf);
             None::<Infallible>
         };
-        match self.leaf_by_unless(tree, choose, load)? {
+        match self.find_leaf_or_row(tree, choose, load)? {
             Leaf::InMemory(leaf) => Ok(leaf),
             Leaf::Without(never) => match never {},
         }
@@ -60,11 +60,11 @@ impl Trees {
         key: &[u8],
         without: impl FnMut(AbsentLeaf<'_, '_>) -> Option<T>,
     ) -> Result<Leaf<'_, T>, DbError> {
-        self.leaf_by_unless(tree, |node| node.child_index(key), without)
+        self.find_leaf_or_row(tree, |node| node.child_index(key), without)
     }
 
     #[inline]
-    fn leaf_by_unless<T>(
+    fn find_leaf_or_row<T>(
         &self,
         tree: u32,
         choose: impl Fn(Node<'_>) -> usize,
@@ -73,7 +73,7 @@ impl Trees {
         let weight = self.pool.sample();
         loop {
             let way = self.descend_by(tree, 1, weight, &choose)?;
-            let Some(Way { node: above, pages, .. }) = way else { continue };
+            let Some(DescentPath { node: above, pages, .. }) = way else { continue };
             let node = above.node();
             if node.level() == 0 {
                 self.pool.count_descent(pages, weight);
@@ -143,13 +143,17 @@ impl Trees {
         level: usize,
         weight: u32,
         choose: impl Fn(Node<'_>) -> usize,
-    ) -> Result<Option<Way<'_>>, DbError> {
+    ) -> Result<Option<DescentPath<'_>>, DbError> {
         let Some(mut seen) = self.root(tree)? else { return Ok(None) };
         let (mut parent, mut pages) = (None, 1);
         loop {
             let node = seen.node();
             if node.level() <= level {
-                return Ok(seen.is_unchanged().then_some(Way { parent, node: seen, pages }));
+                return Ok(seen.is_unchanged().then_some(DescentPath {
+                    parent,
+                    node: seen,
+                    pages,
+                }));
             }
             let Some(child) = self.child(&seen, choose(node))? else { return Ok(None) };
             if weight > 0 {

@@ -9,14 +9,14 @@ mod apply;
 mod find;
 pub mod leaf_cache;
 mod merge;
-mod needs;
 mod redo;
+mod space_estimate;
 mod split;
 #[cfg(test)]
 mod tests;
 mod visits;
 
-pub use needs::Needs;
+pub use space_estimate::SpaceEstimate;
 pub use visits::Visits;
 
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use frostline_store::{Cleaning, Format};
 use frostline_zone::{Device, Fault, Faulty, Shape, in_memory};
 
 use crate::mvcc::{Change, WriteKind, WriteSet};
-use crate::tree::Needs;
+use crate::tree::SpaceEstimate;
 use crate::wal::WalError;
 use crate::{Create, Db, DbError, Direction, Options, Table};
 
@@ -255,7 +255,7 @@ fn commits_that_split_many_leaves_take_no_more_pages_than_they_reserved() {
             writes.set(table.root, &key, WriteKind::Put, &[7; 400]);
             transaction.put(table, &key, &[7; 400]).unwrap();
         }
-        let needs = Needs::looked_up(trees, &writes).unwrap();
+        let needs = SpaceEstimate::looked_up(trees, &writes).unwrap();
         let used = trees.pages.used();
         transaction.commit().unwrap();
         assert!(trees.pages.used() - used <= needs.pages, "{n}");

@@ -8,7 +8,7 @@ use super::{ReadSet, WriteSet};
 use crate::layout::OVERFLOW_TREE;
 
 /// Keys of recent commits, for transactions that compare them with what they read.
-pub struct Recent {
+pub struct CommitHistory {
     /// Serializable transactions, by a position from which they need the commits.
     users: BTreeMap<u64, usize>,
     /// By position.
@@ -51,10 +51,16 @@ impl Keys {
     }
 }
 
-impl Recent {
+impl CommitHistory {
     /// Nothing; at most about `most_bytes` will be kept.
     pub fn new(most_bytes: u64) -> Self {
-        Recent { users: BTreeMap::new(), commits: VecDeque::new(), bytes: 0, most_bytes, lost: 0 }
+        CommitHistory {
+            users: BTreeMap::new(),
+            commits: VecDeque::new(),
+            bytes: 0,
+            most_bytes,
+            lost: 0,
+        }
     }
 
     /// Commits from here on are needed by one more transaction.

@@ -20,7 +20,8 @@ pub const AS_ROOT: u32 = 1;
 /// The number of the first stay; as numbers do not end, they begin here again.
 pub const FIRST_STAY: u32 = 2;
 
-/// The worth of avoiding a write of a page, where avoiding a read is worth 1: a write wears the device.
+/// The worth of avoiding a write of a page, where avoiding a read is worth 1: a write wears the
+/// device.
 pub const CHANGE: f32 = 2.0;
 
 /// A frame's header; its page lies apart. An access to the page touches only the first cache line.
@@ -72,9 +73,20 @@ impl Frame {
         self.page.load(Relaxed)
     }
 
-    /// Puts another page into the frame, as it is on the device, for a stay of this number.
-    /// The latch is held, or the frame is known to no other thread.
-    pub fn set_page(&self, page: u32, stay: u32) {
+    /// Puts a page into the frame, as it is on the device, for a stay of this number. The latch is
+    /// held.
+    pub fn occupy(&self, page: u32, stay: u32) {
+        assert!(page != NO_PAGE && self.page() == NO_PAGE, "a free frame gets a page");
+        self.reset(page, stay);
+    }
+
+    /// Removes the page from the frame. The latch is held.
+    pub fn clear(&self) {
+        assert_ne!(self.page(), NO_PAGE, "a frame with a page becomes free");
+        self.reset(NO_PAGE, 0);
+    }
+
+    fn reset(&self, page: u32, stay: u32) {
         self.page.store(page, Relaxed);
         self.stay.store(stay, Relaxed);
         self.agrees_with.store(0, Relaxed);
@@ -115,7 +127,7 @@ impl Frame {
         self.last_change.note(&self.earlier_changes, turn);
     }
 
-    /// The worth of keeping the page: how often it was read and changed of late. Reading it
+    /// The worth of keeping the page: how often it was read and changed lately. Reading it
     /// again costs a read. A change costs a write as well, which wears the device.
     pub fn worth(&self, now: u32) -> f32 {
         self.last_read.frequency(&self.earlier_reads, now)
@@ -153,12 +165,14 @@ impl Frame {
 
     /// A version is on its way to the device. The latch is held.
     pub fn begin_write(&self) {
+        assert!(self.is_dirty() && !self.is_being_written(), "one write of a changed page");
         self.writing_from.store(self.dirty_from.load(Relaxed), Release);
         self.dirty_from.store(CLEAN, Release);
     }
 
     /// The version arrived, or did not. The latch is held.
     pub fn end_write(&self, arrived: bool) {
+        assert!(self.is_being_written(), "a write ends once");
         if !arrived {
             self.changed(self.writing_from.load(Relaxed));
         }

@@ -23,24 +23,24 @@ const SPARE: u64 = 8;
 
 /// Pages and log space that a commit needs.
 #[derive(Clone, Copy, Debug)]
-pub struct Needs {
+pub struct SpaceEstimate {
     /// Pages that it may take.
     pub pages: u32,
     /// Bytes that it may log, with its own record.
     pub log_bytes: u64,
 }
 
-impl Needs {
+impl SpaceEstimate {
     /// An upper bound: each write of the transaction meets a full leaf.
-    pub fn at_most(trees: &Trees, writes: &WriteSet) -> Needs {
+    pub fn at_most(trees: &Trees, writes: &WriteSet) -> SpaceEstimate {
         let adds = writes.iter().filter(|write| is_add(write)).count();
         let leaves = if adds > SPARE as usize { trees.pages.used() as usize } else { adds };
         let splits = EACH * adds.min(leaves) + logged_bytes(writes) / split_after(writes);
-        Needs::of(writes, if adds == 0 { None } else { Some(splits as u64) })
+        SpaceEstimate::of(writes, if adds == 0 { None } else { Some(splits as u64) })
     }
 
     /// The needs by the leaves that it will change, as they are now.
-    pub fn looked_up(trees: &Trees, writes: &WriteSet) -> Result<Needs, DbError> {
+    pub fn looked_up(trees: &Trees, writes: &WriteSet) -> Result<SpaceEstimate, DbError> {
         let mut adds: Vec<_> = writes.iter().filter(|write| is_add(write)).collect();
         adds.sort_unstable_by_key(|write| (write.tree, writes.key(write)));
         let (mut splits, split_after) = (0, split_after(writes));
@@ -57,13 +57,13 @@ impl Needs {
             }
             rest = &rest[count..];
         }
-        Ok(Needs::of(writes, if adds.is_empty() { None } else { Some(splits as u64) }))
+        Ok(SpaceEstimate::of(writes, if adds.is_empty() { None } else { Some(splits as u64) }))
     }
 
-    fn of(writes: &WriteSet, splits: Option<u64>) -> Needs {
+    fn of(writes: &WriteSet, splits: Option<u64>) -> SpaceEstimate {
         let nodes = splits.map_or(0, |splits| splits + splits / 4 + SPARE);
         let log_bytes = logged_bytes(writes) as u64 + nodes * SPLIT_LOGGED;
-        Needs { pages: nodes as u32, log_bytes }
+        SpaceEstimate { pages: nodes as u32, log_bytes }
     }
 }
 

@@ -1,21 +1,19 @@
 //! Optimistic and exclusive guards of pages.
 
-use super::Pool;
-use super::frame::{AS_ROOT, Frame, NO_PAGE, UNLOGGED};
-use super::page_records::PageRecords;
-use crate::DbError;
-use crate::node::{Node, NodeMut, PageBytes, Record};
+use super::Frames;
+use super::frame::{AS_ROOT, Frame, UNLOGGED};
+use crate::node::{Node, NodeMut, PageBytes};
 
 /// A view of a page that others may change: reads count only if [`OptimisticGuard::is_unchanged`]
 /// holds afterwards.
 #[derive(Clone, Copy)]
 pub struct OptimisticGuard<'p> {
-    pool: &'p Pool,
+    frames: &'p Frames,
     frame: u32,
     version: u64,
 }
 
-/// The frame in which a page was of late.
+/// The frame in which a page was last seen.
 #[derive(Clone, Copy, Debug)]
 pub struct CachedFrame {
     pub(super) frame: u32,
@@ -36,19 +34,19 @@ impl<'p> OptimisticGuard<'p> {
         CachedFrame { frame: self.frame, page: self.header().page() }
     }
 
-    pub(super) fn new(pool: &'p Pool, frame: u32, version: u64) -> Self {
-        OptimisticGuard { pool, frame, version }
+    pub(super) fn new(frames: &'p Frames, frame: u32, version: u64) -> Self {
+        OptimisticGuard { frames, frame, version }
     }
 
     #[inline]
     fn header(&self) -> &'p Frame {
-        &self.pool.frames[self.frame as usize]
+        self.frames.header(self.frame)
     }
 
     /// The node.
     #[inline]
     pub fn node(&self) -> Node<'p> {
-        Node::of(&self.pool.memory[self.frame as usize])
+        Node::of(self.frames.bytes(self.frame))
     }
 
     /// True if all reads since the guard was made saw one state of the page.
@@ -84,19 +82,19 @@ impl<'p> OptimisticGuard<'p> {
     #[inline]
     pub fn lock(self) -> Option<ExclusiveGuard<'p>> {
         let held = self.header().latch.lock_unchanged(self.version);
-        held.then(|| ExclusiveGuard::new(self.pool, self.frame))
+        held.then(|| ExclusiveGuard::new(self.frames, self.frame))
     }
 
     /// Counts accesses to the page.
     #[inline]
     pub fn accessed(&self, times: u32) {
-        self.pool.count_access(self.frame, times);
+        self.frames.count_access(self.frame, times);
     }
 }
 
 /// A page whose latch is held: no other thread changes it, and optimistic guards of it fail.
 pub struct ExclusiveGuard<'p> {
-    pool: &'p Pool,
+    frames: &'p Frames,
     frame: u32,
     /// True if optimistic guards must fail.
     changed: bool,
@@ -104,16 +102,18 @@ pub struct ExclusiveGuard<'p> {
 
 impl<'p> ExclusiveGuard<'p> {
     /// A guard of a latch that is held. Dropping the guard releases it.
-    pub(super) fn new(pool: &'p Pool, frame: u32) -> Self {
-        ExclusiveGuard { pool, frame, changed: true }
+    pub(super) fn new(frames: &'p Frames, frame: u32) -> Self {
+        ExclusiveGuard { frames, frame, changed: true }
     }
 
-    pub(super) fn frame(&self) -> u32 {
+    /// The number of the frame.
+    pub fn frame(&self) -> u32 {
         self.frame
     }
 
-    pub(super) fn header(&self) -> &'p Frame {
-        &self.pool.frames[self.frame as usize]
+    /// The frame's header.
+    pub fn header(&self) -> &'p Frame {
+        self.frames.header(self.frame)
     }
 
     /// The page's number.
@@ -124,13 +124,13 @@ impl<'p> ExclusiveGuard<'p> {
     /// The node.
     #[inline]
     pub fn node(&self) -> Node<'_> {
-        Node::of(&self.pool.memory[self.frame as usize])
+        Node::of(self.frames.bytes(self.frame))
     }
 
     /// The page's bytes.
     #[inline]
     pub fn bytes(&mut self) -> &PageBytes {
-        &self.pool.memory[self.frame as usize]
+        self.frames.bytes(self.frame)
     }
 
     /// The node, to be changed.
@@ -145,27 +145,7 @@ impl<'p> ExclusiveGuard<'p> {
         self.edit().raise_position(position);
         let header = self.header();
         header.changed(position);
-        if self.pool.hotness {
-            let now = self.pool.clock();
-            header.usage.modified(now);
-        }
-        self.pool.note_change(header);
-    }
-
-    /// Writes to the page what changed of its records while it was not in memory. An error if it has them not, as may
-    /// be in a damaged page; then the frame has no page.
-    pub(super) fn take_back(&mut self, records: &PageRecords) -> Result<(), DbError> {
-        for (key, value) in records.changed() {
-            let (index, found) = self.node().search(key);
-            if !found || !self.edit().set_value(index, key, Record { value, flags: 0 }) {
-                let page = self.page();
-                self.header().set_page(NO_PAGE, 0);
-                return Err(DbError::Page { page, what: "lacks a record that changed meanwhile" });
-            }
-            self.changed_by(records.position);
-        }
-        self.header().changed(records.dirty_from);
-        Ok(())
+        self.frames.note_change(header);
     }
 
     /// Notes a change that has no log record, and need not survive a crash.

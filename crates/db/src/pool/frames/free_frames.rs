@@ -1,6 +1,55 @@
-//! The frames that hold no page.
+//! The frames that have no page.
 
-/// Frames without a page. The frames from some number on are not in use: their memory serves something else.
+use super::Frames;
+
+#[cfg(debug_assertions)]
+thread_local! {
+    /// This thread has a [`FreeFrame`].
+    static HAS_FRAME: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// A frame that was taken from the free ones. Dropped unused, it becomes free again. A thread that
+/// has one must not wait for another, nor for a page to be read: threads could have all frames, and
+/// wait for each other.
+pub struct FreeFrame<'p> {
+    frames: &'p Frames,
+    frame: u32,
+    is_used: bool,
+}
+
+impl<'p> FreeFrame<'p> {
+    /// A frame that was [taken](Frames::take).
+    pub fn new(frames: &'p Frames, frame: u32) -> Self {
+        #[cfg(debug_assertions)]
+        HAS_FRAME.set(true);
+        FreeFrame { frames, frame, is_used: false }
+    }
+
+    /// The frame's number: it belongs to the caller from now on.
+    pub fn take(mut self) -> u32 {
+        self.is_used = true;
+        self.frame
+    }
+
+    /// Panics in debug builds if this thread has a free frame.
+    pub fn assert_none() {
+        #[cfg(debug_assertions)]
+        assert!(!HAS_FRAME.get(), "a thread that has a frame waits for another");
+    }
+}
+
+impl Drop for FreeFrame<'_> {
+    fn drop(&mut self) {
+        #[cfg(debug_assertions)]
+        HAS_FRAME.set(false);
+        if !self.is_used {
+            self.frames.give(self.frame);
+        }
+    }
+}
+
+/// Frames without a page. The frames from some number on are not in use: their memory serves
+/// something else.
 pub struct FreeFrames {
     /// Those in use.
     free: Vec<u32>,
@@ -28,6 +77,7 @@ impl FreeFrames {
 
     /// A frame is free.
     pub fn give(&mut self, frame: u32) {
+        assert!(self.free.len() as u32 + self.idle < self.frames, "a frame is freed once");
         if frame < self.in_use {
             self.free.push(frame);
         } else {
@@ -35,14 +85,14 @@ impl FreeFrames {
         }
     }
 
-    /// The first so many frames are in use from now on. Those behind them get no page any more, but some may
-    /// have one as yet.
+    /// The first so many frames are in use from now on. Those behind them get no page any more, but
+    /// some may have one as yet.
     pub fn set_in_use(&mut self, count: u32) {
         let (free, before) = (self.free.len(), self.in_use);
         self.free.retain(|&frame| frame < count);
         self.idle += (free - self.free.len()) as u32;
         if count > before {
-            debug_assert!(self.are_others_idle());
+            assert!(self.are_others_idle(), "pages left before more frames are in use");
             self.free.extend((before..count).rev());
             self.idle -= count - before;
         }

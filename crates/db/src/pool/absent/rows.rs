@@ -1,12 +1,15 @@
-//! The records of one page that stay in memory without it, in one piece of memory.
+//! Rows: records of one page that stay in memory without it, in one piece of memory.
 
 use std::ops::Range;
 
-use super::frame::CLEAN;
 use crate::node::Node;
+use crate::pool::frames::CLEAN;
 
 /// Bytes before a record's key: the lengths of key and value (u16 each) and its marks.
 const HEAD: usize = 5;
+
+/// Bytes that the allocator adds to those of all records, about.
+const OVERHEAD: usize = 16;
 
 /// In place of the length of a value: it is in the page, which is in memory.
 const IN_PAGE: u16 = u16::MAX;
@@ -17,12 +20,13 @@ const USED: u8 = 1;
 const CHANGED: u8 = 2;
 
 /// Some records of a page, in no order.
-pub struct PageRecords {
+pub struct Rows {
     /// For each record its head, its key, its value.
     bytes: Vec<u8>,
     /// The log position of the last change of any of them, or a later one.
     pub position: u64,
-    /// The log position of the first change that the page does not have; [`CLEAN`] if there is none.
+    /// The log position of the first change that the page does not have; [`CLEAN`] if there is
+    /// none.
     pub dirty_from: u64,
 }
 
@@ -40,20 +44,25 @@ impl At {
     }
 }
 
-impl PageRecords {
+impl Default for Rows {
     /// None.
-    pub fn new() -> Self {
-        PageRecords { bytes: Vec::new(), position: 0, dirty_from: CLEAN }
+    fn default() -> Self {
+        Rows { bytes: Vec::new(), position: 0, dirty_from: CLEAN }
     }
+}
 
+impl Rows {
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Bytes of memory that they take besides their own size.
+    /// Bytes of memory that they take besides their own size, about.
     pub fn heap_bytes(&self) -> usize {
-        self.bytes.len()
+        match self.bytes.len() {
+            0 => 0,
+            len => len + OVERHEAD,
+        }
     }
 
     fn number(&self, at: usize) -> u16 {
@@ -93,7 +102,8 @@ impl PageRecords {
         Some(&self.bytes[at.value..at.end])
     }
 
-    /// The value of a record that the log record at `position` changes, to be changed; its length stays.
+    /// The value of a record that the log record at `position` changes, to be changed; its length
+    /// stays.
     pub fn change(&mut self, key: &[u8], position: u64) -> Option<&mut [u8]> {
         let at = self.find(key).filter(|at| at.has_value)?;
         self.mark(&at, USED | CHANGED);
@@ -118,10 +128,10 @@ impl PageRecords {
         self.bytes.extend_from_slice(key);
     }
 
-    /// Takes the values from the page, which leaves memory. Records that it does not have, or only the ghost or the
-    /// reference of, are dropped.
+    /// Takes the values from the page, which leaves memory. Records that it does not have, or only
+    /// the ghost or the reference of, are dropped.
     pub fn take_values(&mut self, page: Node<'_>) {
-        let mut taken = PageRecords { position: page.position(), ..PageRecords::new() };
+        let mut taken = Rows { position: page.position(), ..Rows::default() };
         for at in self.all() {
             let key = &self.bytes[at.key()];
             let (index, found) = page.search(key);
@@ -139,7 +149,10 @@ impl PageRecords {
 
     /// Drops the values: the page is in memory, and has them.
     pub fn drop_values(&mut self) {
-        let mut left = PageRecords::new();
+        if self.is_empty() {
+            return;
+        }
+        let mut left = Rows::default();
         for at in self.all() {
             left.push(self.marks(&at) & USED, &self.bytes[at.key()], IN_PAGE);
         }
@@ -157,9 +170,10 @@ impl PageRecords {
         self.all().any(|at| self.marks(&at) & USED != 0)
     }
 
-    /// Drops records that are not marked as used, nor have a value that their page lacks, and the marks.
+    /// Drops records that are not marked as used, nor have a value that their page lacks, and the
+    /// marks.
     pub fn drop_unused(&mut self) {
-        let mut left = PageRecords { bytes: Vec::new(), ..*self };
+        let mut left = Rows { bytes: Vec::new(), ..*self };
         for at in self.all().filter(|at| self.marks(at) != 0) {
             let begin = left.bytes.len();
             left.bytes.extend_from_slice(&self.bytes[at.begin..at.end]);
@@ -195,17 +209,17 @@ mod tests {
         page
     }
 
-    fn value(records: &mut PageRecords, key: u8) -> Option<&[u8]> {
+    fn value(records: &mut Rows, key: u8) -> Option<&[u8]> {
         records.value(&[key])
     }
 
-    fn changed(records: &PageRecords) -> Vec<(&[u8], &[u8])> {
+    fn changed(records: &Rows) -> Vec<(&[u8], &[u8])> {
         records.changed().collect()
     }
 
     #[test]
     fn records_get_their_values_from_the_page_that_leaves_and_give_back_what_changed() {
-        let mut records = PageRecords::new();
+        let mut records = Rows::default();
         b"dfka".iter().for_each(|&key| records.note(&[key]));
         assert_eq!(value(&mut records, b'd'), None, "it is in the page");
         assert!(records.change(b"d", 5).is_none(), "it is in the page");
@@ -228,7 +242,7 @@ mod tests {
 
     #[test]
     fn records_that_were_not_used_are_dropped_unless_their_page_lacks_them() {
-        let mut records = PageRecords::new();
+        let mut records = Rows::default();
         b"cde".iter().for_each(|&key| records.note(&[key]));
         records.take_values(Node::of(&page(&[(b"c", b"1"), (b"d", b"2"), (b"e", b"3")], 1)));
         assert!(!records.is_used());

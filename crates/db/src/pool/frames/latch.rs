@@ -53,12 +53,14 @@ impl Latch {
     /// Releases the latch after a change.
     #[inline]
     pub fn unlock(&self) {
+        debug_assert_eq!(self.0.load(Relaxed) & 1, 1, "it is held");
         self.0.store(self.0.load(Relaxed) + 1, Release);
     }
 
     /// Releases the latch; nothing that readers see changed.
     #[inline]
     pub fn unlock_unchanged(&self) {
+        debug_assert_eq!(self.0.load(Relaxed) & 1, 1, "it is held");
         self.0.store(self.0.load(Relaxed) - 1, Release);
     }
 }

@@ -35,8 +35,9 @@ impl<T: Zeroable> Zeroed<T> {
         Some(Zeroed { mapping, offset, len, items: std::marker::PhantomData })
     }
 
-    /// Gives the memory of items back to the system, but for parts of pages of memory that other items have: each byte
-    /// of them is zero then, or as it was. They take memory again as they are touched.
+    /// Gives the memory of items back to the system, but for parts of pages of memory that other
+    /// items have: each byte of them is zero then, or as it was. They take memory again as they are
+    /// touched.
     pub fn release(&self, items: Range<usize>) {
         assert!(items.start <= items.end && items.end <= self.len);
         #[cfg(all(target_os = "linux", not(miri)))]
@@ -44,10 +45,10 @@ impl<T: Zeroable> Zeroed<T> {
             let page = rustix::param::page_size();
             let begin = (self.offset + items.start * size_of::<T>()).next_multiple_of(page);
             let end = (self.offset + items.end * size_of::<T>()) / page * page;
-            // SAFETY: the range lies in the mapping, and in no page of memory with bytes of other items. Whoever has
-            // a reference to these may find zeroes from one load to the next, as after stores of other
-            // threads: `T` may be zero, and is changed through such references only. A refusal leaves
-            // what there is.
+            // SAFETY: the range lies in the mapping, and in no page of memory with bytes of other
+            // items. Whoever has a reference to these may find zeroes from one load to the next, as
+            // after stores of other threads: `T` may be zero, and is changed through such
+            // references only. A refusal leaves what there is.
             let _ = unsafe {
                 let advice = memmap2::UncheckedAdvice::DontNeed;
                 self.mapping.unchecked_advise_range(advice, begin, end.saturating_sub(begin))

@@ -1,0 +1,93 @@
+//! Reads and changes of rows whose page is absent.
+
+use std::sync::atomic::Ordering::*;
+
+use super::frames::OptimisticGuard;
+use super::loading::Loader;
+use super::{PoolCounters, Residency};
+use crate::direction::Direction;
+use crate::mvcc::{Change, Lookup};
+
+/// A leaf that is absent, as the node above it says.
+pub struct AbsentLeaf<'g, 'p> {
+    loader: &'p Loader,
+    counters: &'p PoolCounters,
+    parent: &'g OptimisticGuard<'p>,
+    index: usize,
+    page: u32,
+}
+
+impl<'g, 'p> AbsentLeaf<'g, 'p> {
+    /// The leaf that a node has as this child, if it is absent.
+    #[inline]
+    pub fn below(
+        loader: &'p Loader,
+        counters: &'p PoolCounters,
+        parent: &'g OptimisticGuard<'p>,
+        index: usize,
+    ) -> Option<Self> {
+        let page = parent.node().child(index);
+        let is_absent = loader.residency().table().is_absent(page);
+        is_absent.then_some(AbsentLeaf { loader, counters, parent, index, page })
+    }
+
+    fn residency(&self) -> &'p Residency {
+        self.loader.residency()
+    }
+
+    /// True if the leaf has not come into a frame, and no other one has its keys.
+    fn is_absent(&self) -> bool {
+        self.residency().table().is_absent(self.page) && self.parent.is_unchanged()
+    }
+
+    /// Puts the value of a record of the leaf into `value`, and returns the log position of its
+    /// last change, or a later one; none if the leaf is needed for it.
+    pub fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Option<u64> {
+        let absent = self.residency().absent();
+        let position = absent.get(self.page, key, || self.is_absent(), value)?;
+        self.count();
+        Some(position)
+    }
+
+    /// Makes the change of a record of the leaf that the log has at `position`, after `keep` got a
+    /// function that appends the old value. False if the leaf is needed for it.
+    pub fn change(
+        &self,
+        key: &[u8],
+        change: Change<'_>,
+        position: u64,
+        keep: impl FnOnce(&mut dyn FnMut(&mut Vec<u8>) -> Lookup),
+    ) -> bool {
+        let (absent, change) = (self.residency().absent(), (change, position));
+        let changed = absent.change(self.page, key, || self.is_absent(), change, keep);
+        if changed {
+            self.count();
+        }
+        changed
+    }
+
+    /// Loads the leaf, together with the next ones of the node above: so many in all.
+    pub fn load(&self, direction: Direction, leaves: usize) {
+        let node = self.parent.node();
+        let range = match direction {
+            Direction::Forward => self.index..(self.index + leaves).min(node.count()),
+            Direction::Backward => (self.index + 1).saturating_sub(leaves)..self.index + 1,
+        };
+        let mut pages: Vec<_> = range.map(|index| node.child(index)).collect();
+        if direction == Direction::Backward {
+            pages.reverse();
+        }
+        if self.parent.is_unchanged() {
+            let (table, ghosts) = (self.residency().table(), self.residency().ghosts());
+            pages.retain(|&page| table.is_absent(page));
+            pages.iter().for_each(|&page| ghosts.note_miss(page));
+            self.loader.load_together(pages);
+        }
+    }
+
+    fn count(&self) {
+        self.counters.without_page.fetch_add(1, Relaxed);
+        self.residency().ghosts().note_row_hit();
+        self.residency().ghosts().note_miss(self.page);
+    }
+}

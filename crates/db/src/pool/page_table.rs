@@ -1,0 +1,219 @@
+//! Where each page is: one atomic word a page.
+//!
+//! Every transition is a method, which asserts the residence that the page had before. A page that
+//! is in no frame comes into one by two of them, so that one thread reads it and the others wait.
+
+use std::sync::atomic::{AtomicU32, Ordering::*};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::frames::Zeroed;
+use crate::DbError;
+
+/// The words of the table; from [`FRAME`] on they number the frames.
+const ABSENT: u32 = 0;
+const LOADING: u32 = 1;
+const UNUSED: u32 = 2;
+const FRAME: u32 = 3;
+
+/// The most frames that a table can number.
+pub const MOST_FRAMES: usize = (u32::MAX - FRAME) as usize;
+
+/// Where a page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Residence {
+    /// The page is not in use. A thread that has its number from an outdated node must not read it:
+    /// it may be used again meanwhile.
+    Unused,
+    /// The page is on the store; memory may have parts of it. Pages that were never used are here
+    /// too.
+    Absent,
+    /// A thread reads the page.
+    Loading,
+    /// The page is in this frame.
+    Frame(u32),
+}
+
+impl Residence {
+    #[inline(always)]
+    fn of(word: u32) -> Residence {
+        match word {
+            ABSENT => Residence::Absent,
+            LOADING => Residence::Loading,
+            UNUSED => Residence::Unused,
+            frame => Residence::Frame(frame - FRAME),
+        }
+    }
+
+    #[inline(always)]
+    fn word(self) -> u32 {
+        match self {
+            Residence::Absent => ABSENT,
+            Residence::Loading => LOADING,
+            Residence::Unused => UNUSED,
+            Residence::Frame(frame) => frame + FRAME,
+        }
+    }
+}
+
+/// The residence of each page.
+pub struct PageTable {
+    /// By page number. Zeroes that were never touched take no memory.
+    words: Zeroed<AtomicU32>,
+    waiting: Mutex<()>,
+    loaded: Condvar,
+}
+
+impl PageTable {
+    /// All pages are absent. None if the system refuses the memory.
+    pub fn new(pages: usize) -> Option<Self> {
+        let words = Zeroed::new(pages)?;
+        Some(PageTable { words, waiting: Mutex::new(()), loaded: Condvar::new() })
+    }
+
+    /// Bytes of memory that the table takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.words)
+    }
+
+    #[inline(always)]
+    fn entry(&self, page: u32) -> Result<&AtomicU32, DbError> {
+        match self.words.get(page as usize) {
+            Some(entry) => Ok(entry),
+            None => Err(DbError::Page { page, what: "its number is beyond the database" }),
+        }
+    }
+
+    /// Where a page is. An error if its number is beyond the database.
+    #[inline(always)]
+    pub fn residence(&self, page: u32) -> Result<Residence, DbError> {
+        Ok(Residence::of(self.entry(page)?.load(Acquire)))
+    }
+
+    /// True if a page is absent.
+    pub fn is_absent(&self, page: u32) -> bool {
+        matches!(self.residence(page), Ok(Residence::Absent))
+    }
+
+    /// From absent to loading: the caller reads the page. False if it was not absent.
+    pub fn begin_load(&self, page: u32) -> Result<bool, DbError> {
+        let entry = self.entry(page)?;
+        Ok(entry.compare_exchange(ABSENT, LOADING, AcqRel, Relaxed).is_ok())
+    }
+
+    /// From loading into a frame. The caller holds its latch, and [wakes](Self::wake) those that
+    /// wait.
+    pub fn end_load(&self, page: u32, frame: u32) {
+        self.change(page, Residence::Loading, Residence::Frame(frame));
+    }
+
+    /// From loading back to absent: the page could not be read.
+    pub fn cancel_load(&self, page: u32) {
+        self.change(page, Residence::Loading, Residence::Absent);
+        self.wake();
+    }
+
+    /// From a frame to absent. The caller holds the frame's latch.
+    pub fn evict(&self, page: u32, frame: u32) {
+        self.change(page, Residence::Frame(frame), Residence::Absent);
+    }
+
+    /// From a frame to unused. The caller holds the frame's latch.
+    pub fn free(&self, page: u32, frame: u32) {
+        self.change(page, Residence::Frame(frame), Residence::Unused);
+    }
+
+    /// From absent to unused. False if the page was not absent.
+    pub fn free_absent(&self, page: u32) -> Result<bool, DbError> {
+        let entry = self.entry(page)?;
+        Ok(entry.compare_exchange(ABSENT, UNUSED, AcqRel, Relaxed).is_ok())
+    }
+
+    /// From unused into a frame. The caller holds the frame's latch.
+    pub fn create(&self, page: u32, frame: u32) {
+        self.change(page, Residence::Unused, Residence::Frame(frame));
+    }
+
+    fn change(&self, page: u32, from: Residence, to: Residence) {
+        let found = Residence::of(self.words[page as usize].swap(to.word(), AcqRel));
+        assert_eq!(found, from, "page {page} was to become {to:?}");
+    }
+
+    /// Waits while another thread reads a page. An error if the page is not in use.
+    pub fn wait_until_loaded(&self, page: u32) -> Result<(), DbError> {
+        let mut guard = self.waiting.lock();
+        loop {
+            match self.residence(page)? {
+                Residence::Loading => self.loaded.wait(&mut guard),
+                Residence::Unused => {
+                    return Err(DbError::Page { page, what: "is needed, and is not in use" });
+                }
+                Residence::Absent | Residence::Frame(_) => return Ok(()),
+            }
+        }
+    }
+
+    /// Wakes threads that wait for a page which was being read.
+    pub fn wake(&self) {
+        drop(self.waiting.lock());
+        self.loaded.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_goes_the_ways_of_the_table_only() {
+        type Step = fn(&PageTable) -> bool;
+        let steps: [(&str, Step); 7] = [
+            ("begin_load", |table| table.begin_load(0).unwrap()),
+            ("end_load", |table| {
+                table.end_load(0, 7);
+                true
+            }),
+            ("cancel_load", |table| {
+                table.cancel_load(0);
+                true
+            }),
+            ("evict", |table| {
+                table.evict(0, 7);
+                true
+            }),
+            ("free", |table| {
+                table.free(0, 7);
+                true
+            }),
+            ("free_absent", |table| table.free_absent(0).unwrap()),
+            ("create", |table| {
+                table.create(0, 7);
+                true
+            }),
+        ];
+        use Residence::*;
+        let legal = [
+            (Absent, "begin_load", Loading),
+            (Loading, "end_load", Frame(7)),
+            (Loading, "cancel_load", Absent),
+            (Frame(7), "evict", Absent),
+            (Frame(7), "free", Unused),
+            (Absent, "free_absent", Unused),
+            (Unused, "create", Frame(7)),
+        ];
+        for before in [Unused, Absent, Loading, Frame(7), Frame(8)] {
+            for (name, step) in &steps {
+                let table = PageTable::new(1).unwrap();
+                table.words[0].store(before.word(), Relaxed);
+                let went = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| step(&table)));
+                let went = went.is_ok_and(|done| done);
+                let to = legal.iter().find(|(from, by, _)| (*from, by) == (before, name));
+                assert_eq!(went, to.is_some(), "{before:?} {name}");
+                if let Some((_, _, after)) = to {
+                    assert_eq!(table.residence(0).unwrap(), *after, "{before:?} {name}");
+                }
+            }
+        }
+        assert!(PageTable::new(1).unwrap().residence(1).is_err());
+    }
+}

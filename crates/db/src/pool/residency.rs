@@ -1,0 +1,189 @@
+//! The moves of pages between the table, the frames and the cache of absent pages. No move reads or
+//! writes the store.
+
+use frostline_store::ChangedWords;
+
+use super::absent::{AbsentCache, CachedDelta, Rows};
+use super::frames::{CLEAN, ExclusiveGuard, Frames, FreeFrame};
+use super::ghost_hits::GhostHits;
+use super::page_table::{PageTable, Residence};
+use crate::DbError;
+use crate::node::{Record, middle};
+
+/// Bytes of a word.
+const WORD: usize = 8;
+
+/// All memory of pages.
+pub struct Residency {
+    table: PageTable,
+    frames: Frames,
+    absent: AbsentCache,
+    ghosts: GhostHits,
+}
+
+/// A page that was read from the store, and a frame for it.
+pub struct Arrival<'a> {
+    /// Its number.
+    pub page: u32,
+    /// A frame that was free.
+    pub frame: u32,
+    /// What was read, with the cached delta applied.
+    pub bytes: &'a [u8],
+    /// The words in which it may differ from its base.
+    pub changed: ChangedWords,
+    /// The delta that was cached.
+    pub delta: Option<&'a CachedDelta>,
+}
+
+impl Residency {
+    /// All pages are absent, and all frames free.
+    pub fn new(table: PageTable, frames: Frames, absent: AbsentCache, ghosts: GhostHits) -> Self {
+        Residency { table, frames, absent, ghosts }
+    }
+
+    /// Where pages are.
+    #[inline]
+    pub fn table(&self) -> &PageTable {
+        &self.table
+    }
+
+    /// The frames.
+    #[inline]
+    pub fn frames(&self) -> &Frames {
+        &self.frames
+    }
+
+    /// Parts of pages that are in no frame.
+    pub fn absent(&self) -> &AbsentCache {
+        &self.absent
+    }
+
+    /// The reads that either side saves.
+    pub fn ghosts(&self) -> &GhostHits {
+        &self.ghosts
+    }
+
+    /// From unused or absent into a frame: the device does not have the page. An older copy in
+    /// memory is dropped.
+    pub fn create(&self, page: u32, frame: FreeFrame<'_>) -> Result<ExclusiveGuard<'_>, DbError> {
+        self.forget(page)?;
+        let frame = frame.take();
+        let mut held = self.frames.hold(frame);
+        held.bytes().set_all_changed();
+        self.frames.occupy(&held, page);
+        self.table.create(page, frame);
+        Ok(held)
+    }
+
+    /// To unused, from wherever the page is: it is free.
+    pub fn forget(&self, page: u32) -> Result<(), DbError> {
+        loop {
+            match self.table.residence(page)? {
+                Residence::Unused => return Ok(()),
+                Residence::Absent => {
+                    if self.table.free_absent(page)? {
+                        self.absent.forget(page);
+                        return Ok(());
+                    }
+                }
+                // A thread that reads a page that was freed meanwhile finds out afterwards.
+                Residence::Loading => std::thread::yield_now(),
+                Residence::Frame(frame) => {
+                    if let Some(held) = self.frames.try_hold_page(frame, page) {
+                        self.free(held);
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// From a frame to unused: the held page is free, and is not written.
+    pub fn free(&self, mut held: ExclusiveGuard<'_>) {
+        let (frame, page) = (held.frame(), held.page());
+        self.absent.forget(page);
+        // Optimistic guards of the page must fail.
+        held.changed();
+        self.table.free(page, frame);
+        // While a version is being written the frame belongs to the writer, which frees it.
+        let is_being_written = held.header().is_being_written();
+        held.header().clear();
+        drop(held);
+        if !is_being_written {
+            self.frames.give(frame);
+        }
+    }
+
+    /// From a frame to absent: the held page is as on the device but for a delta. Its rows stay.
+    pub fn evict(&self, mut held: ExclusiveGuard<'_>, delta: Option<CachedDelta>) {
+        let (frame, page) = (held.frame(), held.page());
+        let header = held.header();
+        assert!(!header.is_dirty(), "page {page} was not written");
+        assert!(
+            delta.is_some() || header.needs_log_from() == CLEAN,
+            "page {page} is being written"
+        );
+        self.absent.keep(page, held.node(), delta);
+        self.ghosts.note_eviction(page);
+        self.table.evict(page, frame);
+        header.clear();
+        // Optimistic guards of the page must fail.
+        held.changed();
+        drop(held);
+        self.frames.advance_clock();
+        self.frames.give(frame);
+    }
+
+    /// From loading into a frame: the page was read, and gets what memory has of it. After an error
+    /// the frame has no page.
+    pub fn enter(&self, arrival: Arrival<'_>) -> Result<(), DbError> {
+        let Arrival { page, frame, bytes, mut changed, delta } = arrival;
+        if delta.is_some() {
+            // The records on the device that the cached delta replaces were not read. They may have
+            // words that are in the middle by now, and once cleaning has merged them the base has
+            // these words.
+            let middle = middle(bytes);
+            changed.add(middle.start.div_ceil(WORD)..middle.end / WORD);
+        }
+        let mut held = self.frames.hold(frame);
+        held.bytes().set(bytes, &changed);
+        held.edit().mark_behind();
+        if !held.node().is_sound() {
+            return Err(DbError::Page { page, what: "is no node" });
+        }
+        self.frames.occupy(&held, page);
+        let header = held.header();
+        // Otherwise it would be worth less than any other page before its first use.
+        self.frames.touch(header);
+        if let Some(delta) = delta {
+            header.changed(delta.dirty_from);
+        }
+        // A checkpoint looks for changes that need the log in the frames last.
+        self.absent.give_back(page, |rows| {
+            if let Some(rows) = rows
+                && let Err(error) = write_rows(&mut held, rows)
+            {
+                header.clear();
+                return Err(error);
+            }
+            // While the latch is held: once it is free, the page may be evicted again at once.
+            self.table.end_load(page, frame);
+            Ok(())
+        })
+    }
+}
+
+/// Writes to a page the rows that changed while it was absent. An error if it does not have them,
+/// as may be in a damaged page.
+fn write_rows(held: &mut ExclusiveGuard<'_>, rows: &Rows) -> Result<(), DbError> {
+    for (key, value) in rows.changed() {
+        let (index, found) = held.node().search(key);
+        if !found || !held.edit().set_value(index, key, Record { value, flags: 0 }) {
+            let page = held.page();
+            return Err(DbError::Page { page, what: "lacks a record that changed meanwhile" });
+        }
+        held.changed_by(rows.position);
+    }
+    held.header().changed(rows.dirty_from);
+    Ok(())
+}
