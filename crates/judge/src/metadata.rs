@@ -1,6 +1,6 @@
 //! The metadata zones: the superblock, the last complete table with its leaves, and later notes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use frostline_zone::Device;
 
@@ -13,6 +13,11 @@ pub struct Metadata {
     /// Bytes of a unit.
     pub unit: u32,
     pub offset_bits: u32,
+    /// Bytes of a place in a leaf, and of a row.
+    pub place: usize,
+    pub row: usize,
+    /// Pages of a leaf.
+    pub leaf: usize,
     /// User writes when the table was written.
     pub time: u64,
     /// Number of the first chunk that the table does not cover.
@@ -65,33 +70,51 @@ pub struct MapLeaf {
 }
 
 impl MapLeaf {
-    /// Its pages, each with the places of its image, its delta and its tail. Unless a
-    /// unit is a page, the entries of the pages are a third of all, and behind them are those of their deltas and
-    /// then of their tails.
-    pub fn pages<'m>(&'m self, meta: &'m Metadata) -> impl Iterator<Item = (u32, Places)> + 'm {
-        let (count, kinds) = if meta.unit < PAGE as u32 { (341, 3) } else { (1024, 1) };
-        let pages = (0..count).map(move |at| {
-            let place =
-                |kind| (kind < kinds).then(|| self.place(meta, at + kind * count)).flatten();
-            (self.number * count + at, [0, 1, 2].map(place))
-        });
-        pages.filter(|(_, [image, ..])| image.is_some())
+    /// Its pages, each with the places of its image, its delta and its tail: behind the rows of all
+    /// images are those of the deltas and tails that there are, each behind twice the index of its
+    /// page and 1, or 2 for a tail.
+    pub fn pages(&self, meta: &Metadata) -> BTreeMap<u32, Places> {
+        let mut pages = BTreeMap::new();
+        for index in 0..meta.leaf {
+            if let Some(place) = self.place(meta, index * meta.row) {
+                pages.insert(self.page(meta, index), [Some(place), None, None]);
+            }
+        }
+        let mut at = meta.leaf * meta.row;
+        while at + 2 + meta.row <= self.bytes.len() {
+            let key = usize::from(u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]));
+            let Some(key) = key.checked_sub(1) else { break };
+            if let Some(places) = pages.get_mut(&self.page(meta, key / 2)) {
+                places[1 + key % 2] = self.place(meta, at + 2);
+            }
+            at += 2 + meta.row;
+        }
+        pages
     }
 
-    /// The place of an entry's record.
-    fn place(&self, meta: &Metadata, at: u32) -> Option<Place> {
-        let at = at as usize;
-        let (slot, sum) = (u32_at(&self.bytes, 4 * at), u32_at(&self.bytes, 4096 + 4 * at));
-        if slot == 0 {
+    /// The page with this index.
+    fn page(&self, meta: &Metadata, index: usize) -> u32 {
+        self.number * meta.leaf as u32 + index as u32
+    }
+
+    /// The place that a row tells.
+    fn place(&self, meta: &Metadata, row: usize) -> Option<Place> {
+        let of_place = &self.bytes[row..row + meta.place];
+        let place = of_place.iter().rev().fold(0u64, |place, &byte| place << 8 | u64::from(byte));
+        let sum = u32_at(&self.bytes, row + meta.place);
+        if place == 0 {
             return None;
         }
-        let units = u32::from(self.bytes[8192 + at]);
-        let offset = slot & ((1 << meta.offset_bits) - 1);
-        let first_byte = u64::from(offset) * u64::from(meta.unit);
+        // A page has a power of two of units.
+        let unit_bits = (PAGE as u32 / meta.unit).trailing_zeros();
+        let units = (place & ((1 << unit_bits) - 1)) as u32 + 1;
+        let slot = place >> unit_bits;
+        let (number, offset) = (slot >> meta.offset_bits, slot & ((1 << meta.offset_bits) - 1));
+        let first_byte = offset * u64::from(meta.unit);
         let page = (first_byte / PAGE as u64) as u32;
         let mut place =
             Place { zone: 0, opening: None, at: first_byte, bytes: units * meta.unit, sum };
-        if let Some(zone) = meta.zones.get(&(slot >> meta.offset_bits)) {
+        if let Some(zone) = meta.zones.get(&(number as u32)) {
             if let Some(chunk) = zone.chunks.iter().rfind(|chunk| chunk.first <= page) {
                 let before = PAGE as u64 * u64::from(chunk.first);
                 place.at = place.at - before
@@ -130,6 +153,9 @@ impl Metadata {
             store: head.store,
             unit,
             offset_bits: u32::BITS - (zone_units - 1).leading_zeros(),
+            place: block.u32(144) as usize & 0xffff,
+            row: block.u32(144) as usize >> 16,
+            leaf: block.u32(148) as usize,
             time: u64_at(&table, 0),
             next_chunk: u64_at(&table, 16),
             zones: HashMap::new(),
@@ -144,19 +170,15 @@ impl Metadata {
     }
 
     fn read_table(&mut self, records: &[LogRecord], table: &[u8]) -> Result<(), Undecided> {
-        let leaf_pages = records.iter().find(|r| r.head.kind == LEAVES && r.log.rows > 0);
-        let leaf_pages = leaf_pages.map_or(0, |r| r.log.payload / r.log.rows);
         let (leaves, zones) = (u32_at(table, 80), u32_at(table, 84));
         let mut at = 144;
-        for number in 0..leaves {
-            let (page, sum) = (u32_at(table, at), u32_at(table, at + 4));
-            at += 16;
-            if page != 0 {
-                let bytes = leaf(records, page, leaf_pages, number, sum).ok_or_else(|| {
-                    Undecided::Damaged(format!("leaf {number} of the map is not there"))
-                })?;
-                self.leaves.push(MapLeaf { number, bytes });
-            }
+        for _ in 0..leaves {
+            let [number, page, pages, sum] = [0, 4, 8, 12].map(|field| u32_at(table, at + field));
+            at += 24;
+            let bytes = leaf(records, page, pages, number, sum).ok_or_else(|| {
+                Undecided::Damaged(format!("leaf {number} of the map is not there"))
+            })?;
+            self.leaves.push(MapLeaf { number, bytes });
         }
         let mut first_at = at + 48 * zones as usize;
         for _ in 0..zones {
@@ -240,8 +262,11 @@ fn records(
     device_pages: u32,
 ) -> Result<Vec<LogRecord>, Undecided> {
     let mut records = Vec::new();
-    for index in 0..block.log_head().rows {
-        let zone = block.u32(400 + 4 * index as usize);
+    let runs = (0..block.log_head().rows as usize).flat_map(|run| {
+        let first = block.u32(408 + 8 * run);
+        first..first + block.u32(412 + 8 * run)
+    });
+    for (index, zone) in (0u32..).zip(runs) {
         let (mut page, mut last_seq) = (0, 0);
         while let Some(rows) = MetaPage::read(device, zone, page)? {
             let (payload_at, at) = (index * device_pages + page + 1, page);
@@ -290,10 +315,9 @@ fn table_at(records: &[LogRecord]) -> Option<Vec<u8>> {
 fn leaf(records: &[LogRecord], page: u32, pages: u32, number: u32, sum: u32) -> Option<Vec<u8>> {
     let holds = |r: &&LogRecord| (r.payload_at..r.payload_at + r.log.payload).contains(&page);
     let record = records.iter().filter(|r| r.head.kind == LEAVES).find(holds)?;
-    let index = (page - record.payload_at) / pages;
     let from = (page - record.payload_at) as usize * PAGE;
     let bytes = record.payload.get(from..from + pages as usize * PAGE)?;
-    let is_it =
-        record.rows.u32(HEAD + 4 * index as usize) == number && crc32c::crc32c(bytes) == sum;
+    let numbers = (0..record.log.rows as usize).map(|i| record.rows.u32(HEAD + 4 * i));
+    let is_it = numbers.into_iter().any(|n| n == number) && crc32c::crc32c(bytes) == sum;
     is_it.then(|| bytes.to_vec())
 }

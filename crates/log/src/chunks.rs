@@ -59,7 +59,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     /// Adds a record that was placed to its class's chunk. True if the chunk takes no more: the next record
     /// might be a whole page.
-    pub(crate) fn add_to_chunk(&mut self, class: usize, lba: u32, units: u32) -> bool {
+    pub(crate) fn add_to_chunk(&mut self, class: usize, lba: u64, units: u32) -> bool {
         let Some(shape) = self.options.chunks else { return false };
         let is_delta = self.options.is_delta(lba);
         let ZoneChunks { fill, pages, .. } = &mut self.chunks[class];
@@ -83,7 +83,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
         cursor.slot += units;
         cursor.counted = cursor.slot;
-        self.padding[((cursor.end - 1) >> self.shift) as usize] += units;
+        self.padding[self.open_zones[class] as usize] += units;
         self.counts.skipped += u64::from(units);
     }
 }

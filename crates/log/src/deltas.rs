@@ -5,7 +5,7 @@
 use frostline_placement::Scheme;
 
 use crate::LogError;
-use crate::map::{Map, MapEntry};
+use crate::map::{Map, PageEntry};
 use crate::places::Extent;
 use crate::steps::Placed;
 use crate::volume::{Options, Volume};
@@ -47,8 +47,8 @@ impl Options {
     }
 
     /// True if a record of this LBA is a delta or a tail.
-    pub fn is_delta(&self, lba: u32) -> bool {
-        self.first_delta.is_some_and(|first| lba >= first)
+    pub fn is_delta(&self, lba: u64) -> bool {
+        self.first_delta.is_some_and(|first| lba >= first.into())
     }
 }
 
@@ -66,8 +66,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Those of [`Volume::place_relocation`].
     pub fn place_merged(
         &mut self,
-        (page, base): (u32, &mut MapEntry<S::Page>),
-        [delta, tail]: [(u32, &mut MapEntry<S::Page>); 2],
+        (page, base): (u64, &mut PageEntry<S::Page>),
+        [delta, tail]: [(u64, &mut PageEntry<S::Page>); 2],
         from: Extent,
         units: MergeUnits,
         class: Option<u8>,

@@ -68,9 +68,9 @@ pub enum LogError {
     #[error("LBA {lba} is beyond the volume's last, {last}")]
     BadLba {
         /// The LBA.
-        lba: u32,
+        lba: u64,
         /// The last LBA of the volume.
-        last: u32,
+        last: u64,
     },
     /// The volume holds all its logical pages, or has no slot left.
     #[error("the volume is full: {valid} valid pages in {slots} slots")]

@@ -14,7 +14,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if slot == end {
             return 0;
         }
-        let zone = (end - 1) >> self.shift;
+        let zone = self.open_zones[class];
         let skipped = end - slot;
         self.settle(class);
         // A length of 0 says that no record begins in this slot.

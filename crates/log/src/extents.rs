@@ -5,9 +5,11 @@
 
 use std::ops::Range;
 
+use bytemuck::Zeroable;
 use frostline_placement::{Request, Scheme};
 
 use crate::deltas::{MergeUnits, takes_delta};
+use crate::map::{MapEntry, PageEntry};
 use crate::memory::Array;
 use crate::places::{Extent, Units};
 use crate::steps::Write;
@@ -22,6 +24,23 @@ impl<S: Scheme> Volume<S> {
             0 => 0,
             _ => self.lengths.get(self.place_of(slot)).map_or(1, |&length| u32::from(length)),
         }
+    }
+
+    /// The entry of an LBA, as the steps take it: that of a page that was never written if it is
+    /// beyond the volume.
+    pub fn entry_of(&self, lba: u32) -> PageEntry<S::Page> {
+        let entry = self.map.get(lba as usize).copied();
+        let MapEntry { slot, page } = entry.unwrap_or_else(MapEntry::zeroed);
+        PageEntry { slot: self.slot(slot), page }
+    }
+
+    /// Changes the entry of an LBA, as a step left it.
+    ///
+    /// # Panics
+    /// The LBA is beyond the volume.
+    pub fn set_entry(&mut self, lba: u32, PageEntry { slot, page }: PageEntry<S::Page>) {
+        let slot = (slot.zone << self.shift) + slot.offset;
+        self.map[lba as usize] = MapEntry { slot, page };
     }
 
     /// The index of a slot number of the map in the reverse map.
@@ -49,10 +68,10 @@ impl<S: Scheme> Volume<S> {
     /// Writes a page as the delta or tail that it was in the trace, if the page takes it, or else as an image.
     fn write_record(&mut self, writes: &Writes<'_>, i: usize) -> Result<(), LogError> {
         let (page, last) = (writes.words[i] & MAX_LBA, writes.words[i] & WORD_LAST);
-        self.check_lba(page)?;
+        self.check_lba(page.into())?;
         let (lba, after) = self.record_of(page, writes, i);
-        let mut entry = self.map[lba as usize];
-        let units = Units { before: self.units_at(entry.slot), after };
+        let mut entry = self.entry_of(lba);
+        let units = Units { before: self.units_at(self.map[lba as usize].slot), after };
         let begins = S::PER_REQUEST && writes.begins(i);
         let request = begins.then(|| Request {
             lba,
@@ -61,10 +80,18 @@ impl<S: Scheme> Volume<S> {
             valid: self.valid,
         });
         let (lifespan, hotness) = (writes.lifespan(i), writes.hotness(i));
-        let following = writes.following(i);
-        let write = Write { word: lba | last, lifespan, units, request, following, hotness };
+        let is_last = last != 0;
+        let write = Write {
+            lba: lba.into(),
+            last: is_last,
+            lifespan,
+            units,
+            request,
+            following: writes.following(i),
+            hotness,
+        };
         self.place_write(&mut entry, &write)?;
-        self.map[lba as usize] = entry;
+        self.set_entry(lba, entry);
         self.find_merges(page, writes, i);
         if Some(lba) != self.options.tail_of(page) {
             self.trim_changes(page, lba == page)?;
@@ -73,7 +100,7 @@ impl<S: Scheme> Volume<S> {
             if S::BATCHED {
                 self.hear(writes, i..i + 1);
             }
-        } else if last != 0 {
+        } else if is_last {
             // The page's base is part of this version, and so is its delta.
             let delta = self.options.delta_of(page).filter(|&delta| delta != lba);
             for part in delta.into_iter().chain([page]) {
@@ -155,17 +182,17 @@ impl<S: Scheme> Volume<S> {
         class: Option<u8>,
         writes: &Writes<'_>,
     ) -> Result<(), LogError> {
-        let mut entry = self.map[lba as usize];
+        let mut entry = self.entry_of(lba);
         if let Some((lbas, units)) = self.merge_of(lba, from.units, writes) {
-            let [mut delta, mut tail] = lbas.map(|lba| self.map[lba as usize]);
-            let parts = [(lbas[0], &mut delta), (lbas[1], &mut tail)];
-            self.place_merged((lba, &mut entry), parts, from, units, class)?;
-            self.map[lbas[0] as usize] = delta;
-            self.map[lbas[1] as usize] = tail;
+            let [mut delta, mut tail] = lbas.map(|lba| self.entry_of(lba));
+            let parts = [(lbas[0].into(), &mut delta), (lbas[1].into(), &mut tail)];
+            self.place_merged((lba.into(), &mut entry), parts, from, units, class)?;
+            self.set_entry(lbas[0], delta);
+            self.set_entry(lbas[1], tail);
         } else {
-            self.place_relocation(lba, &mut entry, from, from.units, class)?;
+            self.place_relocation(lba.into(), &mut entry, from, from.units, class)?;
         }
-        self.map[lba as usize] = entry;
+        self.set_entry(lba, entry);
         Ok(())
     }
 
@@ -176,7 +203,7 @@ impl<S: Scheme> Volume<S> {
         base: u32,
         writes: &Writes<'_>,
     ) -> Option<([u32; 2], MergeUnits)> {
-        if self.options.is_delta(lba) {
+        if self.options.is_delta(lba.into()) {
             return None;
         }
         let lbas = [self.options.delta_of(lba)?, self.options.tail_of(lba)?];

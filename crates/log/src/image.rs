@@ -5,7 +5,7 @@ use frostline_placement::Scheme;
 use crate::LogError;
 use crate::map::Map;
 use crate::survey::Survey;
-use crate::volume::{Cursor, Volume};
+use crate::volume::Volume;
 
 /// A zone that holds pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,11 +133,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
                 self.seal_zone(zone);
             }
             None => {
-                let first = zone << self.shift;
-                let units = self.zone_units;
-                let gap = zone * ((1 << self.shift) - units);
-                let slot = first + used;
-                self.open[class as usize] = Cursor { slot, end: first + units, counted: slot, gap };
+                self.begin_zone(class as usize, zone, used);
                 self.chunks[class as usize].pages = pages;
             }
         }

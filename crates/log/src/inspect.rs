@@ -58,7 +58,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// True if a zone takes more pages.
     pub fn is_open(&self, zone: u32) -> bool {
         let cursor = self.open.get(self.zones.class(zone));
-        cursor.is_some_and(|c| !c.is_closed() && (c.end - 1) >> self.shift == zone)
+        cursor.is_some_and(|c| !c.is_closed() && self.open_zones[self.zones.class(zone)] == zone)
     }
 
     /// Units of a zone that pad its chunks.
@@ -90,13 +90,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.written - self.garbage
     }
 
-    /// The slot with this number in the map.
-    pub fn slot(&self, slot: u32) -> Slot {
-        Slot { zone: slot >> self.shift, offset: slot & ((1 << self.shift) - 1) }
-    }
-
     /// Checks that a page's LBA is within the volume.
-    pub(crate) fn check_lba(&self, lba: u32) -> Result<(), LogError> {
+    pub(crate) fn check_lba(&self, lba: u64) -> Result<(), LogError> {
         match lba < self.map.space() {
             true => Ok(()),
             false => {
@@ -108,9 +103,14 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 }
 
 impl<S: Scheme> Volume<S> {
+    /// The slot with this number in the map.
+    pub(crate) fn slot(&self, slot: u32) -> Slot {
+        Slot { zone: slot >> self.shift, offset: slot & ((1 << self.shift) - 1) }
+    }
+
     /// The place of a page; `None` if the page is not valid.
     pub fn slot_of(&self, lba: u32) -> Option<Slot> {
-        self.check_lba(lba).ok()?;
+        self.check_lba(lba.into()).ok()?;
         let slot = self.map[lba as usize].slot;
         (slot != 0).then(|| self.slot(slot))
     }
@@ -140,6 +140,7 @@ impl<S: Scheme> Volume<S> {
             lengths: &self.lengths,
             padding: &self.padding,
             open: &self.open,
+            open_zones: &self.open_zones,
             shift: self.shift,
             zone_units: self.zone_units,
             totals: (self.valid, self.written, self.garbage),
@@ -155,6 +156,7 @@ struct Books<'a> {
     lengths: &'a [u8],
     padding: &'a [u32],
     open: &'a [Cursor],
+    open_zones: &'a [u32],
     shift: u32,
     zone_units: u32,
     /// Valid pages, units written, garbage units.
@@ -186,8 +188,8 @@ impl Books<'_> {
     fn verify_zones(&self, valid: &[u32]) -> Result<(), String> {
         let pages = self.zone_units;
         let mut used = vec![pages; self.zones.len()];
-        for cursor in self.open.iter().filter(|c| !c.is_closed()) {
-            let zone = (cursor.end - 1) >> self.shift;
+        let open = self.open.iter().zip(self.open_zones);
+        for (cursor, &zone) in open.filter(|(cursor, _)| !cursor.is_closed()) {
             used[zone as usize] = pages - (cursor.end - cursor.slot);
         }
         let (mut written, mut garbage) = (0u64, 0u64);

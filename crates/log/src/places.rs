@@ -1,12 +1,23 @@
 //! Places of pages and records in zones.
 
+use bytemuck::Zeroable;
+
 /// A physical page; if records are counted in units, the place of a record's first unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Zeroable)]
 pub struct Slot {
     /// Zone, from 1.
     pub zone: u32,
     /// Page, or unit, within the zone, from 0.
     pub offset: u32,
+}
+
+impl Slot {
+    /// That of a page without a slot.
+    pub const NONE: Slot = Slot { zone: 0, offset: 0 };
+
+    /// The slot of a page whose content is lost because a driver found it damaged. It lies in zone
+    /// 0, which does not exist, so the volume treats the page as never written.
+    pub const LOST: Slot = Slot { zone: 0, offset: 1 };
 }
 
 /// The place of a record.

@@ -52,7 +52,7 @@ impl<S: Scheme> Volume<S> {
             }
             next += written;
             let filled = match stop {
-                Stop::BadLba(lba) => return self.check_lba(lba),
+                Stop::BadLba(lba) => return self.check_lba(lba.into()),
                 Stop::Done => None,
                 Stop::Full(class) => Some(class),
                 Stop::NoZone(class) => {
@@ -127,7 +127,10 @@ impl<S: Scheme> Volume<S> {
             let lba = word & MAX_LBA;
             if sees_others {
                 let next = now.wrapping_add(1);
-                survey.show(scheme, lba, next, shift, |lba| map.get(lba as usize).copied());
+                survey.show(scheme, lba.into(), next, |lba| {
+                    let entry = map.get(lba as usize).filter(|entry| entry.slot != 0);
+                    entry.map(|entry| entry.page)
+                });
             }
             let Some(entry) = map.get_mut(lba as usize) else {
                 return (k, Stop::BadLba(lba));

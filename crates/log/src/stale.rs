@@ -17,7 +17,7 @@
 use frostline_placement::Scheme;
 
 use crate::map::Map;
-use crate::volume::{Cursor, Volume};
+use crate::volume::Volume;
 
 /// One in this many slots of an open zone is garbage at least when it is sealed for its garbage.
 const LEAST: u32 = 4;
@@ -35,34 +35,29 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         for class in 0..self.open.len() {
             let cursor = self.open[class];
             let is_short = is_last && self.room(class) < self.options.page_units;
-            if !cursor.is_closed() && (is_short || seals_stale && self.is_stale(&cursor)) {
+            if !cursor.is_closed() && (is_short || seals_stale && self.is_stale(class)) {
                 self.end_early(class);
-                stale.push(self.zone_of(&cursor));
+                stale.push(self.open_zones[class]);
             }
         }
         if seals_stale && let Some(class) = self.most_garbage() {
-            stale.push(self.zone_of(&self.open[class]));
+            stale.push(self.open_zones[class]);
             self.end_early(class);
         }
         stale
     }
 
-    /// The number of an open zone.
-    fn zone_of(&self, cursor: &Cursor) -> u32 {
-        (cursor.end - 1) >> self.shift
+    /// True if the open zone of a class has been open for more user writes than the volume has
+    /// valid pages, and its garbage proportion is higher than the volume's.
+    fn is_stale(&self, class: usize) -> bool {
+        let opened_at = self.zones.opened_at(self.open_zones[class]);
+        u64::from(self.now.wrapping_sub(opened_at)) > self.valid && self.has_more_garbage(class)
     }
 
-    /// True if an open zone has been open for more user writes than the volume has valid pages, and
-    /// its garbage proportion is higher than the volume's.
-    fn is_stale(&self, cursor: &Cursor) -> bool {
-        let age = u64::from(self.now.wrapping_sub(self.zones.opened_at(self.zone_of(cursor))));
-        age > self.valid && self.has_more_garbage(cursor)
-    }
-
-    /// True if the garbage proportion of an open zone is higher than the volume's.
-    fn has_more_garbage(&self, cursor: &Cursor) -> bool {
-        let zone = self.zone_of(cursor);
-        let used = self.zone_units - (cursor.end - cursor.slot) - self.padding_of(zone);
+    /// True if the garbage proportion of the open zone of a class is higher than the volume's.
+    fn has_more_garbage(&self, class: usize) -> bool {
+        let zone = self.open_zones[class];
+        let used = self.zone_units - self.room(class) - self.padding_of(zone);
         let garbage = u64::from(self.zones.garbage(zone));
         garbage * self.written > self.garbage * u64::from(used)
     }
@@ -71,9 +66,9 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// open zones. With less than a [quarter](LEAST) of garbage it may stay open, so few zones are
     /// sealed this way: at most one in a quarter of a zone's worth of user writes.
     fn most_garbage(&self) -> Option<usize> {
-        let garbage = |class: usize| match &self.open[class] {
-            cursor if cursor.is_closed() => 0,
-            cursor => self.zones.garbage(self.zone_of(cursor)),
+        let garbage = |class: usize| match self.open[class].is_closed() {
+            true => 0,
+            false => self.zones.garbage(self.open_zones[class]),
         };
         let classes = 0..self.open.len();
         let in_open: u64 = classes.clone().map(|class| u64::from(garbage(class))).sum();
@@ -82,6 +77,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
         let most = classes.max_by_key(|&class| garbage(class))?;
         let pays = garbage(most) >= self.zone_units / LEAST;
-        (pays && self.has_more_garbage(&self.open[most])).then_some(most)
+        (pays && self.has_more_garbage(most)).then_some(most)
     }
 }

@@ -9,7 +9,7 @@ use bytemuck::Zeroable;
 use frostline_placement::{FOLLOWING_MOST, Hotness, NEVER, Pages, Request, Scheme, UserWrite};
 
 use crate::cleaning::relocation;
-use crate::map::{Map, MapEntry};
+use crate::map::{Map, PageEntry};
 use crate::places::{Extent, Slot, Units};
 use crate::survey::sees_others;
 use crate::volume::Volume;
@@ -20,10 +20,18 @@ impl Units {
     pub const PAGE: Units = Units { before: 1, after: 1 };
 }
 
+/// The LBA that a scheme sees for this one: a driver may have more than 31 bits number, and then
+/// some share one.
+pub fn scheme_lba(lba: u64) -> u32 {
+    lba as u32 & MAX_LBA
+}
+
 /// A page write of the user that is being placed.
 pub(crate) struct Write<'a> {
-    /// The LBA, with [`WORD_LAST`] if this version lives to the end of the trace.
-    pub word: u32,
+    /// The LBA.
+    pub lba: u64,
+    /// True if this version lives to the end of the trace.
+    pub last: bool,
     /// User writes until the LBA is written again or trimmed; [`NEVER`] if that is not known.
     pub lifespan: u32,
     /// The units of its record.
@@ -57,32 +65,32 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// its logical pages or has no room. The driver must then not put the entry back.
     pub fn place_user(
         &mut self,
-        lba: u32,
-        entry: &mut MapEntry<S::Page>,
+        lba: u64,
+        entry: &mut PageEntry<S::Page>,
         units: Units,
         following: u8,
         hotness: Option<&Hotness>,
     ) -> Result<Placed, LogError> {
-        let request = Some(Request { lba, pages: 1, now: self.now, valid: self.valid });
-        let word = lba;
-        let write = Write { word, lifespan: NEVER, units, request, following, hotness };
+        let (now, valid) = (self.now, self.valid);
+        let request = Some(Request { lba: scheme_lba(lba), pages: 1, now, valid });
+        let (last, lifespan) = (false, NEVER);
+        let write = Write { lba, last, lifespan, units, request, following, hotness };
         self.place_write(entry, &write)
     }
 
     /// Places a page written by the user.
     pub(crate) fn place_write(
         &mut self,
-        entry: &mut MapEntry<S::Page>,
+        entry: &mut PageEntry<S::Page>,
         write: &Write<'_>,
     ) -> Result<Placed, LogError> {
-        let &Write { word, lifespan, units, request, following, hotness } = write;
-        let lba = word & MAX_LBA;
+        let &Write { lba, last, lifespan, units, request, following, hotness } = write;
         self.check_lba(lba)?;
         let most = self.options.page_units;
         if !(1..=most).contains(&units.after) {
             return Err(LogError::Units { units: units.after, most });
         }
-        let old = entry.slot >> self.shift;
+        let Slot { zone: old, offset } = entry.slot;
         let first = old == 0;
         if !first {
             self.check_valid(old, units.before)?;
@@ -100,14 +108,14 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
         self.show_others(lba);
         let write = UserWrite {
-            lba,
+            lba: scheme_lba(lba),
             now: self.now,
             first,
             zone: old,
-            offset: (entry.slot - (old << self.shift)) / self.options.page_units,
+            offset: offset / self.options.page_units,
             class: self.zones.class(old),
             valid: self.valid,
-            last: word & WORD_LAST != 0,
+            last,
             lifespan,
             following: following.min(FOLLOWING_MOST),
             hotness,
@@ -118,6 +126,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.counts.delta_writes += u64::from(self.options.is_delta(lba));
         self.counts.user_units += self.counted_units(units.after);
         self.counts.classes[class].user_writes += 1;
+        let word = scheme_lba(lba) | if last { WORD_LAST } else { 0 };
         let slot = self.take_slot(word, class, units.after);
         match first {
             true => self.valid += 1,
@@ -134,22 +143,22 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// The LBA is beyond the volume.
     pub fn trim_entry(
         &mut self,
-        lba: u32,
-        entry: &mut MapEntry<S::Page>,
+        lba: u64,
+        entry: &mut PageEntry<S::Page>,
         units: u32,
     ) -> Result<bool, LogError> {
         self.check_lba(lba)?;
         let slot = entry.slot;
-        if slot >> self.shift != 0 {
-            self.check_valid(slot >> self.shift, units)?;
+        if slot.zone != 0 {
+            self.check_valid(slot.zone, units)?;
         }
-        self.scheme.on_trim(lba);
-        *entry = MapEntry::zeroed();
-        if slot >> self.shift != 0 {
+        self.scheme.on_trim(scheme_lba(lba));
+        *entry = PageEntry::zeroed();
+        if slot.zone != 0 {
             self.valid -= 1;
-            self.discard(slot >> self.shift, units);
+            self.discard(slot.zone, units);
         }
-        Ok(slot != 0)
+        Ok(slot != Slot::NONE)
     }
 
     /// Shows the scheme that the user reads pages.
@@ -194,20 +203,20 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// No slot is left.
     pub fn place_relocation(
         &mut self,
-        lba: u32,
-        entry: &mut MapEntry<S::Page>,
+        lba: u64,
+        entry: &mut PageEntry<S::Page>,
         from: Extent,
         units: u32,
         class: Option<u8>,
     ) -> Result<Option<Placed>, LogError> {
         let Extent { slot: from, units: before } = from;
-        if entry.slot != self.number(from) {
+        if entry.slot != from {
             return Ok(None);
         }
         self.check_valid(from.zone, before)?;
         let victim = self.event(from.zone);
         let place = self.base(from.zone) + from.offset as usize;
-        let word = self.words.get(place).copied().unwrap_or(lba);
+        let word = self.words.get(place).copied().unwrap_or(scheme_lba(lba));
         let class = match class.map(usize::from).or_else(|| self.scheme.destination(&victim)) {
             Some(class) => class,
             None => self.scheme.place_relocation(&relocation(&victim, word), &mut entry.page),
@@ -240,8 +249,10 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     }
 
     /// Takes the next slots of a class that has room, and includes the page in the totals.
-    fn take_slot(&mut self, word: u32, class: usize, units: u32) -> u32 {
+    fn take_slot(&mut self, word: u32, class: usize, units: u32) -> Slot {
         self.settle(class);
+        let zone = self.open_zones[class];
+        let first = self.first_slot(zone);
         let cursor = &mut self.open[class];
         let slot = cursor.slot;
         debug_assert!(units <= cursor.end - slot, "class {class} has room");
@@ -254,16 +265,16 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         cursor.slot += units;
         cursor.counted = cursor.slot;
         self.written += u64::from(units);
-        slot
+        Slot { zone, offset: slot - first }
     }
 
     /// Points a page to its new slot; seals the zone if that was the zone's last slot, and ends the chunk if
     /// it takes no more.
     fn move_to(
         &mut self,
-        slot: u32,
-        (lba, class, units): (u32, usize, u32),
-        entry: &mut MapEntry<S::Page>,
+        slot: Slot,
+        (lba, class, units): (u64, usize, u32),
+        entry: &mut PageEntry<S::Page>,
     ) -> Placed {
         entry.slot = slot;
         let is_full = self.is_full(class);
@@ -273,12 +284,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         } else if ends_chunk {
             self.end_full_chunk(class);
         }
-        Placed { class, slot: self.slot(slot), ends_chunk }
-    }
-
-    /// The number of a slot in the map.
-    pub fn number(&self, slot: Slot) -> u32 {
-        (slot.zone << self.shift) + slot.offset
+        Placed { class, slot, ends_chunk }
     }
 
     /// Checks that a zone counts a valid record of so many units, before it becomes garbage: a driver's map
@@ -322,11 +328,11 @@ impl<S: Scheme> Volume<S> {
     }
 
     fn trim_record(&mut self, lba: u32) -> Result<bool, LogError> {
-        self.check_lba(lba)?;
-        let mut entry = self.map[lba as usize];
-        let units = self.units_at(entry.slot);
-        let trimmed = self.trim_entry(lba, &mut entry, units);
-        self.map[lba as usize] = entry;
+        self.check_lba(lba.into())?;
+        let units = self.units_at(self.map[lba as usize].slot);
+        let mut entry = self.entry_of(lba);
+        let trimmed = self.trim_entry(lba.into(), &mut entry, units);
+        self.set_entry(lba, entry);
         trimmed
     }
 }
@@ -334,12 +340,12 @@ impl<S: Scheme> Volume<S> {
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Shows a scheme that sees others the neighbour of the page that the user writes now, and one
     /// page in turn.
-    pub(crate) fn show_others(&mut self, lba: u32) {
+    pub(crate) fn show_others(&mut self, lba: u64) {
         if !sees_others(&self.scheme) {
             return;
         }
         let map = &self.map;
         let at = |lba| if lba < map.space() { map.peek(lba) } else { None };
-        self.survey.show(&mut self.scheme, lba, self.now, self.shift, at);
+        self.survey.show(&mut self.scheme, lba, self.now, at);
     }
 }

@@ -2,10 +2,8 @@
 
 use frostline_placement::Scheme;
 
-use crate::map::MapEntry;
-
 /// LBAs in order, whose entries lie together in memory, before the survey goes on elsewhere.
-const TOGETHER: u32 = 8;
+const TOGETHER: u64 = 8;
 /// 2^32 over the golden ratio: multiples of it, modulo 2^32, are spread evenly, however few there
 /// are.
 const STEP: u32 = 0x9e37_79b9;
@@ -19,9 +17,9 @@ const STEP: u32 = 0x9e37_79b9;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Survey {
     /// The LBA of the page that is shown next.
-    pub turn: u32,
+    pub turn: u64,
     /// Largest LBA that was written, plus 1.
-    pub reach: u32,
+    pub reach: u64,
     /// The place of these LBAs in the volume, in parts of 2^32.
     pub phase: u32,
 }
@@ -34,22 +32,19 @@ pub(crate) fn sees_others<S: Scheme>(scheme: &S) -> bool {
 
 impl Survey {
     /// Shows a scheme that sees others the page at `lba` + 1, and the page whose turn it is, before
-    /// `lba` is placed at time `now`. `at` finds the entries that are in memory; a slot's number
-    /// shifted by `shift` is the number of its zone.
+    /// `lba` is placed at time `now`. `at` finds the states of pages that have a slot.
     #[inline(always)]
     pub fn show<S: Scheme>(
         &mut self,
         scheme: &mut S,
-        lba: u32,
+        lba: u64,
         now: u32,
-        shift: u32,
-        at: impl Fn(u32) -> Option<MapEntry<S::Page>>,
+        at: impl Fn(u64) -> Option<S::Page>,
     ) {
-        let valid = |entry: &MapEntry<S::Page>| entry.slot >> shift != 0;
-        let behind = if lba + 1 < self.reach { at(lba + 1).filter(valid) } else { None };
-        scheme.on_neighbour(behind.as_ref().map(|entry| &entry.page), now);
-        if let Some(entry) = at(self.turn).filter(valid) {
-            scheme.on_survey(&entry.page, now);
+        let behind = if lba + 1 < self.reach { at(lba + 1) } else { None };
+        scheme.on_neighbour(behind.as_ref(), now);
+        if let Some(page) = at(self.turn) {
+            scheme.on_survey(&page, now);
         }
         self.reach = self.reach.max(lba + 1);
         self.go_on();
@@ -60,8 +55,9 @@ impl Survey {
         self.turn += 1;
         if self.turn.is_multiple_of(TOGETHER) || self.turn >= self.reach {
             self.phase = self.phase.wrapping_add(STEP);
-            let places = u64::from(self.reach.div_ceil(TOGETHER));
-            self.turn = (u64::from(self.phase) * places >> 32) as u32 * TOGETHER;
+            // Fewer than 2^32 places.
+            let places = self.reach.div_ceil(TOGETHER);
+            self.turn = (u64::from(self.phase) * places >> 32) * TOGETHER;
         }
     }
 }
@@ -71,7 +67,7 @@ mod tests {
     use super::*;
 
     /// How often each tenth of `reach` LBAs has its turn in so many turns.
-    fn turns(reach: u32, turns: u32) -> [u32; 10] {
+    fn turns(reach: u64, turns: u64) -> [u64; 10] {
         let mut survey = Survey { reach, ..Survey::default() };
         let mut tenths = [0; 10];
         for _ in 0..turns {

@@ -36,7 +36,8 @@ pub struct Options {
     pub page_units: u32,
     /// The chunks in which a store on a device writes records; `None` if there is no device.
     pub chunks: Option<ChunkShape>,
-    /// Largest LBA + 1, at most [`MAX_LBA`] + 1.
+    /// Largest LBA + 1, at most [`MAX_LBA`] + 1. A volume over a driver's map may have more LBAs:
+    /// its scheme then sees their lower 31 bits.
     pub space: u32,
     /// Whole pages for which zones have room: as many may be valid at once. A driver that keeps the
     /// map counts what its records take by itself, and may have more pages that are shorter.
@@ -94,19 +95,19 @@ impl Options {
     /// # Errors
     /// Zones that are too large, too few or too many; LBAs that are too large.
     pub fn check(&self) -> Result<(), LogError> {
-        self.most_zones().map(drop)
+        self.most_zones(true).map(drop)
     }
 
-    /// Zones that the volume may have.
-    fn most_zones(&self) -> Result<usize, LogError> {
+    /// Zones that the volume may have, whose slots are numbered in 32 bits if it keeps the map.
+    fn most_zones(&self, keeps_map: bool) -> Result<usize, LogError> {
         let zone_units = self.zone_pages.saturating_mul(self.page_units);
         if zone_units > 1 << 30 {
             return Err(LogError::ZoneSize { pages: self.zone_pages });
         }
         if self.space > MAX_LBA + 1 {
-            return Err(LogError::BadLba { lba: self.space - 1, last: MAX_LBA });
+            return Err(LogError::BadLba { lba: u64::from(self.space) - 1, last: MAX_LBA.into() });
         }
-        max_zones(self, slot_bits(zone_units))
+        max_zones(self, keeps_map.then(|| slot_bits(zone_units)))
     }
 
     /// The room for open zones.
@@ -121,7 +122,8 @@ impl Options {
 }
 
 /// The open zone of a class: its next slot, and the slot behind its last. Both are equal if no zone
-/// is open.
+/// is open. Slots have their numbers in the map that the volume keeps; over a driver's map, in the
+/// zone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
     pub slot: u32,
@@ -183,6 +185,8 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     /// Units in a zone, without those for the scheme's state.
     pub(crate) zone_units: u32,
     pub(crate) open: Vec<Cursor>,
+    /// The zone of each class that has an open one.
+    pub(crate) open_zones: Vec<u32>,
     pub(crate) free: Vec<u32>,
     /// A slot's number shifted by this is the number of its zone.
     pub(crate) shift: u32,
@@ -321,7 +325,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         policy: Box<dyn VictimPolicy>,
         map: M,
     ) -> Result<Self, LogError> {
-        Volume::build(Options { space: map.space(), ..options }, scheme, policy, map, false)
+        Volume::build(options, scheme, policy, map, false)
     }
 
     fn build(
@@ -349,7 +353,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if let Some(limit) = max_open.filter(|&limit| classes > limit) {
             return Err(LogError::TooManyClasses { classes, limit });
         }
-        let max_zones = options.most_zones()?;
+        let max_zones = options.most_zones(reverse)?;
         let zone_units = zone_pages * page_units;
         let shift = slot_bits(zone_units);
         let trigger = Trigger::new(capacity)?;
@@ -368,6 +372,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             meta_pages,
             zone_units,
             open: vec![Cursor::CLOSED; classes],
+            open_zones: vec![0; classes],
             free: Vec::new(),
             shift,
             trigger,
@@ -440,18 +445,30 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         };
         self.zones.open(zone, class, self.now);
         self.most_zones = self.most_zones.max(self.zones.live() as usize);
-        let units = self.zone_units;
-        let slot = zone << self.shift;
-        let gap = zone * ((1 << self.shift) - units);
-        self.open[class] = Cursor { slot, end: slot + units, counted: slot, gap };
+        self.begin_zone(class, zone, 0);
         let event = self.event(zone);
         self.scheme.on_opened(&event);
         Ok(true)
     }
 
+    /// The class goes on in a zone of which so many units are used.
+    pub(crate) fn begin_zone(&mut self, class: usize, zone: u32, used: u32) {
+        let first = self.first_slot(zone);
+        let gap = if self.reverse { zone * ((1 << self.shift) - self.zone_units) } else { 0 };
+        let (slot, end) = (first + used, first + self.zone_units);
+        self.open[class] = Cursor { slot, end, counted: slot, gap };
+        self.open_zones[class] = zone;
+    }
+
+    /// The number that a cursor has for the first slot of a zone.
+    #[inline(always)]
+    pub(crate) fn first_slot(&self, zone: u32) -> u32 {
+        if self.reverse { zone << self.shift } else { 0 }
+    }
+
     /// Closes and seals the full open zone of `class`.
     pub(crate) fn close_zone(&mut self, class: usize) {
-        let zone = (self.open[class].end - 1) >> self.shift;
+        let zone = self.open_zones[class];
         self.settle(class);
         self.leave_zone(class);
         self.seal_zone(zone);
@@ -533,11 +550,13 @@ fn slot_bits(zone_units: u32) -> u32 {
     zone_units.next_power_of_two().trailing_zeros()
 }
 
-/// The most zones of a volume: as given, or as many as an elastic volume can ever need.
-fn max_zones(options: &Options, shift: u32) -> Result<usize, LogError> {
-    // The number after a zone's last slot must also fit into 32 bits.
+/// The most zones of a volume: as given, or as many as an elastic volume can ever need. If it keeps
+/// the map, slots have so many bits of their number in their zone.
+fn max_zones(options: &Options, slot_bits: Option<u32>) -> Result<usize, LogError> {
     let zone_units = options.zone_pages * options.page_units;
-    let numbered = u64::from((u32::MAX - zone_units) >> shift);
+    // The number after a zone's last slot must also fit into 32 bits.
+    let numbered = slot_bits.map_or(u32::MAX - 1, |bits| (u32::MAX - zone_units) >> bits);
+    let numbered = u64::from(numbered);
     // Records of variable length may leave almost a page of each zone unused.
     let zone_pages = u64::from(options.zone_pages - u32::from(options.page_units > 1));
     let too_large = |zones| LogError::TooLarge { zones, zone_units };

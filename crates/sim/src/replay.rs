@@ -163,7 +163,10 @@ fn build<'a>(
             return Err(SimError::StoreShape { zone, units, store, store_units });
         }
         if volume.space() > store.pages {
-            let error = LogError::BadLba { lba: volume.space() - 1, last: store.pages - 1 };
+            let error = LogError::BadLba {
+                lba: u64::from(volume.space()) - 1,
+                last: u64::from(store.pages) - 1,
+            };
             return Err(SimError::Log { scheme: scheme.text.clone(), error });
         }
         // The store may have far more pages than the trace, and a scheme a table of them.

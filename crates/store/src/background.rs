@@ -23,7 +23,8 @@ impl Inner {
             let cleaned = self.clean()?;
             let state = self.state()?;
             let zone_pages = self.layout.fixed.zone_pages;
-            let freed = (state.volume.free_zones().saturating_sub(before)) as u32 * zone_pages;
+            let freed = state.volume.free_zones().saturating_sub(before) as u32;
+            let freed = freed.saturating_mul(zone_pages);
             drop(state);
             if cleaned {
                 self.counters.set_pace(begun.elapsed() / freed.max(zone_pages / 8).max(1));

@@ -13,7 +13,6 @@ use crate::finding::Finding;
 use crate::format::PAGE;
 use crate::head::{ChunkHead, Head};
 use crate::inner::Inner;
-use crate::leaves::Leaves;
 use crate::records::Record;
 use crate::zone_pool::DataZone;
 
@@ -36,8 +35,10 @@ pub struct CheckReport {
 impl Store {
     /// Checks the structure: that every leaf of the map is what was written, that every page lies
     /// where a header says so and no two in one slot, and that zones count what the map holds.
-    /// Contents are [`Store::scrub`]'s to read. Cleaning waits meanwhile. Memory is one bit for each slot of the
-    /// zones that hold pages, and the place of each chunk with a sum of 8 bytes. Leaves are read one by one.
+    /// Contents are [`Store::scrub`]'s to read. Cleaning waits meanwhile. Leaves are read one by
+    /// one. Memory is one bit for each slot of the zones that hold pages, and the place of each
+    /// chunk with a sum of 8 bytes; of zones with more than 8 billion slots some are checked after
+    /// the others, and the leaves read once more for these.
     ///
     /// # Errors
     /// A device or a store that no longer works at all. Damage is no error, but a [`Finding`].
@@ -46,11 +47,38 @@ impl Store {
         let _one = self.inner.lock_cleaner()?;
         let mut check = Check::new(&self.inner)?;
         check.report.findings.extend(self.missing().iter().map(Finding::of_loss));
-        (0..self.inner.layout.leaves()).try_for_each(|leaf| check.check_leaf(leaf))?;
-        (0..check.live.len()).try_for_each(|zone| check.check_zone(zone))?;
+        for (pass, zones) in passes(&check.images, MOST_BITS).into_iter().enumerate() {
+            check.begin(zones)?;
+            let mut next = 0;
+            while let Some(leaf) = self.inner.next_leaf(next)? {
+                check.check_leaf(leaf, pass == 0)?;
+                next = leaf + 1;
+            }
+            (0..check.live.len()).try_for_each(|zone| check.check_zone(zone))?;
+        }
         check.check_totals()?;
         Ok(check.report)
     }
+}
+
+/// Slots of the zones that are checked in one pass, at most: with a bit for each, 1 GiB.
+const MOST_BITS: u64 = 1 << 33;
+
+/// The zones of each pass, of which there is one at least.
+fn passes(images: &[ZoneImage], most: u64) -> Vec<Vec<ZoneImage>> {
+    let (mut passes, mut bits) = (vec![Vec::new()], 0);
+    for image in images {
+        let used = u64::from(image.used);
+        match passes.last_mut() {
+            Some(last) if last.is_empty() || bits + used <= most => last.push(*image),
+            _ => {
+                passes.push(vec![*image]);
+                bits = 0;
+            }
+        }
+        bits += used;
+    }
+    passes
 }
 
 /// A zone that holds pages.
@@ -83,7 +111,7 @@ impl Live {
 
 /// A number that stands for a record and its place. The sums of those that a chunk's header names and of those that
 /// the map has there are equal: so the map need not be asked about each.
-fn mix(lba: u32, place: Extent, sum: u32) -> u64 {
+fn mix(lba: u64, place: Extent, sum: u32) -> u64 {
     let mut hasher = DefaultHasher::new();
     (lba, place, sum).hash(&mut hasher);
     hasher.finish()
@@ -91,7 +119,11 @@ fn mix(lba: u32, place: Extent, sum: u32) -> u64 {
 
 struct Check<'a> {
     inner: &'a Inner,
-    /// By number in the volume.
+    /// All zones that hold pages.
+    images: Vec<ZoneImage>,
+    /// True for the number in the volume of each of these.
+    holds: Vec<bool>,
+    /// Those of this pass, by number in the volume.
     live: Vec<Option<Live>>,
     /// Leaves that can't be read.
     unknown: BTreeSet<u32>,
@@ -105,41 +137,49 @@ struct Check<'a> {
 impl<'a> Check<'a> {
     fn new(inner: &'a Inner) -> Result<Self, StoreError> {
         let state = inner.state()?;
-        let mut live: Vec<_> = (0..state.zones.len()).map(|_| None).collect();
-        for image in state.volume.images() {
-            let zone = state.zones.get(image.zone).clone();
-            let end = zone.end.get().copied().unwrap_or(zone.pages);
-            let mapped = vec![0; inner.layout.zone_units().div_ceil(64) as usize];
-            let sums = vec![0; zone.chunks.len()];
-            let number = image.zone as usize;
-            live[number] = Some(Live { zone, image, end, valid: 0, mapped, sums });
-        }
+        let (images, mut holds) = (state.volume.images(), vec![false; state.zones.len()]);
         drop(state);
+        images.iter().for_each(|image| holds[image.zone as usize] = true);
         let (unknown, report) = (BTreeSet::new(), CheckReport::default());
-        Ok(Check { inner, live, unknown, deltas: 0, excess: 0, report })
+        let live = Vec::new();
+        Ok(Check { inner, images, holds, live, unknown, deltas: 0, excess: 0, report })
     }
 
-    fn check_leaf(&mut self, leaf: u32) -> Result<(), StoreError> {
-        if self.inner.state()?.volume.map().is_blank(leaf) {
-            return Ok(());
+    /// Begins a pass over these zones.
+    fn begin(&mut self, zones: Vec<ZoneImage>) -> Result<(), StoreError> {
+        let state = self.inner.state()?;
+        self.live = (0..state.zones.len()).map(|_| None).collect();
+        for image in zones {
+            let zone = state.zones.get(image.zone).clone();
+            let end = zone.end.get().copied().unwrap_or(zone.pages);
+            let mapped = vec![0; image.used.div_ceil(64) as usize];
+            let sums = vec![0; zone.chunks.len()];
+            let number = image.zone as usize;
+            self.live[number] = Some(Live { zone, image, end, valid: 0, mapped, sums });
         }
-        self.report.leaves += 1;
+        Ok(())
+    }
+
+    fn check_leaf(&mut self, leaf: u32, is_first: bool) -> Result<(), StoreError> {
+        self.report.leaves += u64::from(is_first);
         match self.records_of_leaf(leaf) {
             Ok(records) => {
-                self.excess += self.excess_of(&records);
-                records.into_iter().for_each(|record| self.check_place(record));
+                if is_first {
+                    self.excess += self.excess_of(&records);
+                }
+                records.into_iter().for_each(|record| self.check_place(record, is_first));
             }
+            Err(_) if !is_first => {}
             Err(error) => {
                 self.unknown.insert(leaf);
-                let leaves = Leaves::of(self.inner.layout.sizes);
-                self.report.findings.push(Finding::of_leaf(leaves, leaf, error)?);
+                self.report.findings.push(Finding::of_leaf(self.inner.layout.leaf, leaf, error)?);
             }
         }
         Ok(())
     }
 
     /// Units by which the pages of these records are longer than whole ones.
-    fn excess_of(&self, records: &[(u32, Extent, u32)]) -> u64 {
+    fn excess_of(&self, records: &[(u64, Extent, u32)]) -> u64 {
         let layout = &self.inner.layout;
         let mut pages: BTreeMap<u32, [u32; 3]> = BTreeMap::new();
         for (lba, place, _) in records.iter().filter(|(_, place, _)| place.slot.zone != 0) {
@@ -150,7 +190,7 @@ impl<'a> Check<'a> {
     }
 
     /// The records whose places a leaf has. Of one in memory, what lies on the device is read as well.
-    fn records_of_leaf(&self, leaf: u32) -> Result<Vec<(u32, Extent, u32)>, StoreError> {
+    fn records_of_leaf(&self, leaf: u32) -> Result<Vec<(u64, Extent, u32)>, StoreError> {
         loop {
             let state = self.inner.state()?;
             let at = state.volume.map().at(leaf);
@@ -168,27 +208,39 @@ impl<'a> Check<'a> {
         self.inner.records_of_leaf(leaf)
     }
 
-    fn check_place(&mut self, (lba, place, sum): (u32, Extent, u32)) {
-        if let Err(finding) = self.take_place(lba, place, sum) {
+    fn check_place(&mut self, (lba, place, sum): (u64, Extent, u32), is_first: bool) {
+        let taken = match is_first {
+            true => self.refuse_place(lba, place),
+            false => Ok(()),
+        };
+        if let Err(finding) = taken.and_then(|()| self.take_place(lba, place, sum)) {
             self.report.findings.push(finding);
         }
     }
 
-    /// Notes that the map names the slots of a record.
-    fn take_place(&mut self, lba: u32, place: Extent, sum: u32) -> Result<(), Finding> {
+    /// Refuses a place that no record of the store can have.
+    fn refuse_place(&self, lba: u64, place: Extent) -> Result<(), Finding> {
         let layout = &self.inner.layout;
         let page = layout.sizes.page_of(lba);
         let wrong =
             |what: &str| Finding { lba: Some(page), what: what.into(), ..Finding::default() };
-        if u64::from(lba) >= layout.sizes.lbas(layout.fixed.logical_pages) {
+        if lba >= layout.sizes.lbas(layout.fixed.logical_pages) {
             return Err(wrong("the map holds it, though the store does not reach so far"));
         }
         if place.slot.zone == 0 {
             return Err(wrong("its content was lost when the store was opened after damage"));
         }
-        let Some(Some(live)) = self.live.get_mut(place.slot.zone as usize) else {
-            return Err(wrong("the map has it in a zone that holds nothing"));
-        };
+        match self.holds.get(place.slot.zone as usize) {
+            Some(true) => Ok(()),
+            _ => Err(wrong("the map has it in a zone that holds nothing")),
+        }
+    }
+
+    /// Notes that the map names the slots of a record, if its zone is one of this pass.
+    fn take_place(&mut self, lba: u64, place: Extent, sum: u32) -> Result<(), Finding> {
+        let layout = &self.inner.layout;
+        let Some(Some(live)) = self.live.get_mut(place.slot.zone as usize) else { return Ok(()) };
+        let page = layout.sizes.page_of(lba);
         let span = live.zone.span_of(place, layout.sizes);
         let wrong = |what| Finding::at(live.zone.device_zone, span.page, Some(page), what);
         let beyond = place.slot.offset + place.units > layout.zone_units();
@@ -255,7 +307,7 @@ impl<'a> Check<'a> {
             }
         };
         let is_mapped = |(place, record): &(Extent, &Record)| {
-            let (leaf, _) = Leaves::of(sizes).find(record.lba);
+            let (leaf, _) = self.inner.layout.leaf.place_in_leaf(sizes.page_of(record.lba));
             place.slot.offset + place.units <= self.inner.layout.zone_units()
                 && live.is_mapped(*place)
                 && !self.unknown.contains(&leaf)
@@ -267,7 +319,7 @@ impl<'a> Check<'a> {
         }
         let before = self.report.findings.len();
         for (place, record) in records {
-            let there = u64::from(record.lba) < sizes.lbas(self.inner.layout.fixed.logical_pages)
+            let there = record.lba < sizes.lbas(self.inner.layout.fixed.logical_pages)
                 && self.is_at(record, place)?;
             if !there {
                 let page = live.zone.span_of(place, sizes).page;
@@ -348,5 +400,30 @@ impl<'a> Check<'a> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_zone_is_in_one_pass_and_no_pass_of_several_zones_has_more_slots_than_said() {
+        let image = |(zone, used)| ZoneImage {
+            zone,
+            class: 0,
+            opened_at: 0,
+            sealed_at: None,
+            used,
+            garbage: 0,
+            padding: 0,
+            pages: 0,
+        };
+        let images: Vec<ZoneImage> = (1..).zip([5, 5, 10, 1, 30, 3, 3, 3, 3]).map(image).collect();
+        let passes = passes(&images, 10);
+        let used = |pass: &Vec<ZoneImage>| pass.iter().map(|image| image.used).sum::<u32>();
+        assert_eq!(passes.iter().map(used).collect::<Vec<_>>(), [10, 10, 1, 30, 9, 3]);
+        assert_eq!(passes.concat(), images);
+        assert_eq!(super::passes(&[], 10), [vec![]]);
     }
 }

@@ -8,11 +8,11 @@ use frostline_placement::Scheme;
 
 use crate::StoreError;
 use crate::chunk_place::ChunkPlace;
-use crate::format::{LeafAt, Mark, PAGE, TableHead, UnitCounts, ZoneRow};
+use crate::format::{LeafAt, Mark, PAGE, PlacedLeaf, TableHead, UnitCounts, ZoneRow};
 use crate::head::{MetaKind, TablePart};
 use crate::inner::Inner;
-use crate::layout::{leaves_in_record, payload_pages};
-use crate::map_cache::Leaf;
+use crate::layout::payload_pages;
+use crate::leaf::Leaf;
 use crate::state::State;
 
 /// A zone as it was, chunks included that were not yet written.
@@ -43,8 +43,8 @@ impl Zone {
 struct CheckpointState {
     /// Leaves to be written.
     leaves: Vec<(u32, Leaf)>,
-    /// The places of all leaves.
-    root: Vec<LeafAt>,
+    /// The places of the leaves that there are, in order.
+    root: Vec<(u32, LeafAt)>,
     head: TableHead,
     zones: Vec<Zone>,
     learned: Vec<u8>,
@@ -75,7 +75,7 @@ impl CheckpointState {
         let learned = state.volume.scheme().memory();
         let most = state.layout.scheme.entry.most_memory;
         debug_assert!(learned.len() <= most, "more than the layout has room for");
-        let root = state.volume.map().root().to_vec();
+        let root: Vec<_> = state.volume.map().root().collect();
         let w = state.written(metadata);
         let unit = u64::from(state.layout.sizes.unit());
         let head = TableHead {
@@ -86,7 +86,7 @@ impl CheckpointState {
             next_serial: state.notes.next_serial(),
             notes_from,
             written: [w.user, w.relocations, w.headers, w.checkpoints],
-            leaves: root.len() as u32,
+            leaves: 0,
             zones: zones.len() as u32,
             chunks: zones.iter().map(|zone| zone.row.chunks).sum(),
             learned: learned.len() as u32,
@@ -103,8 +103,18 @@ impl CheckpointState {
         CheckpointState { leaves, root, head, zones, learned, marks }
     }
 
-    /// Every chunk in it is written, or its pages are elsewhere.
+    /// A leaf lies there.
+    fn place(&mut self, leaf: u32, at: LeafAt) {
+        if let Ok(found) = self.root.binary_search_by_key(&leaf, |(leaf, _)| *leaf) {
+            self.root[found].1 = at;
+        }
+    }
+
+    /// Every chunk in it is written, or its pages are elsewhere. Leaves that hold nothing lie
+    /// nowhere.
     fn settle(&mut self) {
+        self.root.retain(|(_, at)| at.page != 0);
+        self.head.leaves = self.root.len() as u32;
         for zone in &mut self.zones {
             zone.settle(self.head.time);
             zone.row.chunks = zone.chunks.len() as u32;
@@ -115,7 +125,8 @@ impl CheckpointState {
     /// The table, filled up to whole pages; and its length before that.
     fn table(&self) -> (Vec<u8>, usize) {
         let mut bytes = bytemuck::bytes_of(&self.head).to_vec();
-        bytes.extend_from_slice(bytemuck::cast_slice(&self.root));
+        let leaves = self.root.iter().map(|&placed| PlacedLeaf::of(placed));
+        leaves.for_each(|leaf| bytes.extend_from_slice(bytemuck::bytes_of(&leaf)));
         self.zones.iter().for_each(|zone| bytes.extend_from_slice(bytemuck::bytes_of(&zone.row)));
         let chunks = self.zones.iter().flat_map(|zone| ChunkPlace::encode(&zone.chunks));
         chunks.for_each(|chunk| bytes.extend_from_slice(&chunk.to_le_bytes()));
@@ -142,7 +153,8 @@ impl Inner {
     /// True if a checkpoint is due.
     pub fn is_checkpoint_due(&self, state: &State) -> bool {
         // Recovery has the leaves of what was written since in memory.
-        let most = self.layout.fixed.checkpoint_writes.min(self.most_leaves.max(64) as u64);
+        let most_leaves = (self.map_bytes / self.layout.leaf.images()).max(64) as u64;
+        let most = self.layout.fixed.checkpoint_writes.min(most_leaves);
         state.is_checkpoint_due(most) || self.meta_usage.is_low()
     }
 
@@ -207,13 +219,13 @@ impl Inner {
     }
 
     fn write_snapshot_leaves(&self, snapshot: &mut CheckpointState) -> Result<(), StoreError> {
-        let together = leaves_in_record(&self.layout.fixed, self.layout.columns);
         let leaves = std::mem::take(&mut snapshot.leaves);
-        for some in leaves.chunks(together) {
-            let places = self.write_leaves(some, snapshot.head.time)?;
+        let mut rest = leaves.iter().map(|(leaf, bytes)| (*leaf, bytes.clone())).peekable();
+        while rest.peek().is_some() {
+            let places = self.write_leaves(&mut rest, snapshot.head.time)?;
             let mut state = self.state()?;
             for (leaf, at) in places {
-                snapshot.root[leaf as usize] = at;
+                snapshot.place(leaf, at);
                 state.volume.map_mut().written(leaf, at);
             }
         }
@@ -221,45 +233,55 @@ impl Inner {
         Ok(())
     }
 
-    /// Writes leaves; returns their places.
+    /// Writes a record of the first of these leaves, as many as it has room for but one at least.
+    /// Returns their places.
     pub fn write_leaves(
         &self,
-        leaves: &[(u32, Leaf)],
+        leaves: &mut dyn Iterator<Item = (u32, Leaf)>,
         time: u64,
     ) -> Result<Vec<(u32, LeafAt)>, StoreError> {
-        let numbers: Vec<_> = leaves.iter().map(|(leaf, _)| *leaf).collect();
-        let images: Vec<_> = leaves.iter().map(|(_, leaf)| &leaf[..]).collect();
-        let payload = images.concat();
+        let room = (payload_pages(&self.layout.fixed) * PAGE)
+            .saturating_sub(self.layout.leaf.most_pages() * PAGE);
+        let (mut payload, mut numbers, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for (leaf, bytes) in leaves {
+            let begin = payload.len();
+            let pages = bytes.append_pages(&mut payload);
+            let sum = crc32c::crc32c(&payload[begin..]);
+            numbers.push(leaf);
+            places.push((leaf, LeafAt { page: (begin / PAGE) as u32, pages, sum, time }));
+            if payload.len() > room {
+                break;
+            }
+        }
         let mut meta = self.meta()?;
-        let page = meta.append(MetaKind::Leaves, &numbers, &payload)?;
+        let first = meta.append(MetaKind::Leaves, &numbers, &payload)?;
         drop(meta);
-        let pages = self.layout.columns.leaf_pages() as u32;
-        let at = |(page, image): (u32, &&[u8])| LeafAt { page, sum: crc32c::crc32c(image), time };
-        let places = (page..).step_by(pages as usize).zip(&images).map(at);
-        Ok(numbers.into_iter().zip(places).collect())
+        places.iter_mut().for_each(|(_, at)| at.page += first);
+        Ok(places)
     }
 
     /// Writes the leaves that are not in memory once more, so that nothing before this checkpoint
     /// is needed.
     fn move_other_leaves(&self, snapshot: &mut CheckpointState) -> Result<(), StoreError> {
-        let mut taken = vec![false; snapshot.root.len()];
-        snapshot.leaves.iter().for_each(|(leaf, _)| taken[*leaf as usize] = true);
-        let others = (0u32..).zip(&snapshot.root).zip(taken);
-        let others = others.filter(|((_, at), taken)| !taken && at.page != 0);
-        let others: Vec<_> = others.map(|((leaf, at), _)| (leaf, *at)).collect();
-        let together = leaves_in_record(&self.layout.fixed, self.layout.columns);
+        let taken = |leaf: u32| snapshot.leaves.binary_search_by_key(&leaf, |(leaf, _)| *leaf);
+        let others =
+            snapshot.root.iter().filter(|&&(leaf, at)| at.page != 0 && taken(leaf).is_err());
+        let others: Vec<(u32, LeafAt)> = others.copied().collect();
+        let together = (payload_pages(&self.layout.fixed) / self.layout.leaf.most_pages()).max(1);
         for some in others.chunks(together) {
             let read = |&(leaf, at): &(u32, LeafAt)| {
                 let bytes = self.read_leaf(leaf, at)?;
-                Ok((leaf, Leaf::from(&bytes[..])))
+                let read = Leaf::of_pages(self.layout.leaf, &bytes);
+                Ok((leaf, read.ok_or_else(|| self.damaged_leaf(leaf, at, "is none"))?))
             };
             let images = some.iter().map(read).collect::<Result<Vec<_>, StoreError>>()?;
-            let places = self.write_leaves(&images, snapshot.head.time)?;
+            let places = self.write_leaves(&mut images.into_iter(), snapshot.head.time)?;
+            debug_assert_eq!(places.len(), some.len(), "as many as one record has room for");
             let mut state = self.state()?;
-            for ((leaf, moved), (_, at)) in places.into_iter().zip(some) {
+            for ((leaf, moved), &(_, at)) in places.into_iter().zip(some) {
                 let moved = LeafAt { time: at.time, ..moved };
-                snapshot.root[leaf as usize] = moved;
-                state.volume.map_mut().moved(leaf, *at, moved);
+                snapshot.place(leaf, moved);
+                state.volume.map_mut().moved(leaf, at, moved);
             }
         }
         Ok(())
@@ -288,7 +310,8 @@ impl Inner {
     ) -> Result<(), StoreError> {
         let mut meta = self.meta()?;
         let state = self.state()?;
-        let leaves = snapshot.root.iter().chain(state.volume.map().root()).map(|at| at.page);
+        let leaves = snapshot.root.iter().copied().chain(state.volume.map().root());
+        let leaves = leaves.map(|(_, at)| at.page);
         let leaves = leaves.filter(|&page| page != 0);
         let needed: Vec<_> = leaves.chain(table.iter().copied()).collect();
         drop(state);

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use frostline_log::Extent;
+use frostline_log::{Extent, scheme_lba};
 use frostline_placement::{Hotness, Pages, Scheme};
 use frostline_zone::AlignedBuf;
 
@@ -13,7 +13,7 @@ use crate::error::of_zone;
 use crate::format::PAGE;
 use crate::head::ChunkHead;
 use crate::inner::{Guard, Inner};
-use crate::map_cache::StoredState;
+use crate::leaf::StoredState;
 use crate::mapped_page::RecordCopy;
 use crate::merging::Merging;
 use crate::other_copy::read_sound;
@@ -109,7 +109,7 @@ impl Inner {
     fn place_batch(&self, zone: u32, chunks: &mut [Option<Vec<Valid>>]) -> Result<(), StoreError> {
         let known = self.layout.has_hotness();
         let mut valid: Vec<_> = chunks.iter_mut().flatten().flatten().collect();
-        let lbas: Vec<_> = valid.iter().map(|v| v.record.lba).collect();
+        let lbas: Vec<_> = valid.iter().map(|v| scheme_lba(v.record.lba)).collect();
         let states: Vec<_> = valid.iter().map(|v| v.state).collect();
         let hotness: Vec<_> = valid.iter().filter(|_| known).map(|v| v.hotness).collect();
         let hotness = known.then_some(&hotness[..]);
@@ -145,7 +145,7 @@ impl Inner {
         let mut state = self.state()?;
         let mut valid = Vec::new();
         for (index, (at, &record)) in sizes.extents(zone, first, &records).enumerate() {
-            if u64::from(record.lba) >= sizes.lbas(self.layout.fixed.logical_pages) {
+            if record.lba >= sizes.lbas(self.layout.fixed.logical_pages) {
                 return Ok(None);
             }
             let page = self.mapped(state, record.lba)?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::leaves::Leaves;
+use crate::leaf::LeafShape;
 use crate::{Loss, StoreError};
 
 /// Something that is wrong with a store. What is not known of its place is left out.
@@ -54,16 +54,16 @@ impl Finding {
 
     /// The damage of a leaf of the map that can't be read.
     pub(crate) fn of_leaf(
-        leaves: Leaves,
+        shape: LeafShape,
         leaf: u32,
         error: StoreError,
     ) -> Result<Self, StoreError> {
         let is_damaged = matches!(error, StoreError::Damaged { .. });
         let mut finding = Finding::of(error)?;
-        finding.lba = Some(leaves.pages_of(leaf).start);
+        finding.lba = Some(shape.pages_of_leaf(leaf).start as u32);
         if !is_damaged {
             // An error of the device does not say what the leaf is for.
-            finding.what += &format!("; {}", leaves.tells(leaf));
+            finding.what += &format!("; {}", shape.tells(leaf));
         }
         Ok(finding)
     }

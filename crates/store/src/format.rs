@@ -133,20 +133,50 @@ impl Note {
 }
 
 /// The place of a leaf of the map.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeafAt {
-    /// Page in the metadata zones, counted through all of them; 0 if the leaf holds nothing.
+    /// Page in the metadata zones, counted through all of them; 0 if the leaf is not there.
     pub page: u32,
-    /// CRC-32C of the leaf.
+    /// Its pages.
+    pub pages: u32,
+    /// CRC-32C of these.
     pub sum: u32,
     /// User writes of the store when it was written.
     pub time: u64,
 }
 
-/// Begins the table of a checkpoint. Behind it: the places of all leaves ([`LeafAt`]), the zones
-/// that hold pages ([`ZoneRow`]), for each of them the offset of each chunk's first page
-/// (`u32`), what the scheme has learned, and the engines' marks ([`Mark`]).
+/// The place of a leaf of the map in the table of a checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct PlacedLeaf {
+    /// Its number.
+    pub leaf: u32,
+    /// See [`LeafAt::page`].
+    pub page: u32,
+    /// See [`LeafAt::pages`].
+    pub pages: u32,
+    /// See [`LeafAt::sum`].
+    pub sum: u32,
+    /// See [`LeafAt::time`].
+    pub time: u64,
+}
+
+impl PlacedLeaf {
+    /// The row of a leaf in that place.
+    pub fn of((leaf, LeafAt { page, pages, sum, time }): (u32, LeafAt)) -> Self {
+        PlacedLeaf { leaf, page, pages, sum, time }
+    }
+
+    /// The leaf, and its place.
+    pub fn place(self) -> (u32, LeafAt) {
+        let PlacedLeaf { leaf, page, pages, sum, time } = self;
+        (leaf, LeafAt { page, pages, sum, time })
+    }
+}
+
+/// Begins the table of a checkpoint. Behind it: the places of the leaves that there are
+/// ([`PlacedLeaf`]), the zones that hold pages ([`ZoneRow`]), for each of them the offset of each
+/// chunk's first page (`u32`), what the scheme has learned, and the engines' marks ([`Mark`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct TableHead {
@@ -164,7 +194,7 @@ pub struct TableHead {
     pub notes_from: u64,
     /// Pages written since the store was formatted: by the user, by cleaning, headers, metadata.
     pub written: [u64; 4],
-    /// Leaves of the map.
+    /// Leaves of the map that there are.
     pub leaves: u32,
     /// Zones that hold pages.
     pub zones: u32,
@@ -249,8 +279,31 @@ pub struct Mark {
 /// Marks that a store keeps at most.
 pub const MOST_MARKS: u32 = 256;
 
+/// Metadata zones whose numbers follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct ZoneRun {
+    /// The first one.
+    pub first: u32,
+    /// Their number.
+    pub zones: u32,
+}
+
+impl ZoneRun {
+    /// The runs of these zones, in their order.
+    pub fn of(zones: &[u32]) -> Vec<ZoneRun> {
+        let runs = zones.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+        runs.map(|run| ZoneRun { first: run[0], zones: run.len() as u32 }).collect()
+    }
+
+    /// The zones of a run.
+    pub fn zones(self) -> std::ops::Range<u32> {
+        self.first..self.first.saturating_add(self.zones)
+    }
+}
+
 /// The options that a store was formatted with, behind the head of a superblock. Behind it: the
-/// metadata zones (`u32` each).
+/// metadata zones ([`ZoneRun`]).
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Super {
@@ -280,6 +333,12 @@ pub struct Super {
     pub hotness: u32,
     /// Metadata zones.
     pub meta_zones: u32,
+    /// Bytes of a place in a leaf of the map.
+    pub place: u16,
+    /// Bytes of a row in a leaf of the map.
+    pub row: u16,
+    /// Pages of a leaf of the map.
+    pub leaf: u32,
     /// Scheme, as on the command line, filled up with zeroes.
     pub scheme: [u8; 128],
     /// Victim policy, as on the command line, filled up with zeroes.

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use frostline_log::LogError;
+use frostline_log::{LogError, Slot};
 
 use crate::chunk::Chunk;
 use crate::inner::{Guard, Inner};
@@ -107,7 +107,7 @@ impl Inner {
         while let Some(absent) =
             pages.iter().find(|page| state.volume.map().position(page.lba).is_none())
         {
-            let (leaf, _) = state.volume.map().leaves().find(absent.lba);
+            let (leaf, _) = self.layout.leaf.place_in_leaf(absent.lba);
             state = self.load(state, leaf)?;
         }
         Ok(state)
@@ -124,7 +124,8 @@ impl State {
     /// Checks that the store may hold these pages.
     fn check_new(&self, pages: &[PackedPage<'_>]) -> Result<(), StoreError> {
         let map = self.volume.map();
-        let is_new = |lba: u32| map.position(lba).is_none_or(|at| map.slot(at) == 0);
+        let is_new =
+            |lba: u32| map.position(lba).is_none_or(|at| map.row(at).entry.slot == Slot::NONE);
         let new = pages.iter().filter(|page| is_new(page.lba)).count() as u64;
         let (valid, slots) = (self.valid_pages(), self.layout.fixed.logical_pages);
         match valid + new > slots {
@@ -137,7 +138,7 @@ impl State {
     fn place_group(&mut self, pages: Vec<PackedPage<'_>>) -> Result<u64, StoreError> {
         self.chunks.begin_group(self.time(), pages.len() as u32);
         for write in pages {
-            let mapped = MappedPage::of(&mut *self, write.lba);
+            let mapped = MappedPage::of(&mut *self, write.lba.into());
             let Ok(mut page) = mapped else { unreachable!("its leaf is in memory") };
             page.write(write)?;
         }

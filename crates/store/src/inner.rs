@@ -10,7 +10,6 @@ use crate::compression::Compressor;
 use crate::counters::Counters;
 use crate::format::PAGE;
 use crate::layout::Layout;
-use crate::leaves::LEAF;
 use crate::meta::{MetaLog, MetaUsage};
 use crate::state::State;
 use crate::sync::{Condvar, Instant, Mutex, MutexGuard, sleep};
@@ -32,8 +31,8 @@ pub struct Inner {
     pub cleaning: Cleaning,
     /// The compressor of images.
     pub compressor: Compressor,
-    /// Leaves that may be in memory.
-    pub most_leaves: usize,
+    /// Bytes of the map that may be in memory.
+    pub map_bytes: usize,
     /// Times of calls and of cleaning.
     pub counters: Counters,
     /// Pages and free space of the metadata log.
@@ -60,13 +59,12 @@ impl Inner {
     /// A store whose state was recovered.
     pub fn new(device: Arc<dyn Device>, state: State, meta: MetaLog, open: &Open) -> Self {
         let layout = state.layout.clone();
-        let leaf = LEAF * layout.columns.bytes();
         Inner {
             device,
             store: state.store,
             cleaning: open.cleaning,
             compressor: Compressor::new(open.compression),
-            most_leaves: (open.map_bytes / leaf).max(1),
+            map_bytes: open.map_bytes,
             counters: Counters::default(),
             meta_usage: meta.usage(),
             opened: OnceLock::new(),

@@ -1,5 +1,7 @@
 //! The division of a device: metadata zones and data zones; headers, pages and spare zones.
 
+use std::collections::BTreeSet;
+
 use frostline_log::{Capacity, ChunkShape, LogError, MAX_LBA, Options};
 use frostline_placement::SchemeSpec;
 use frostline_placement::registry::Registry;
@@ -7,10 +9,11 @@ use frostline_placement::{BuildError, Foresight, Hotness, Room, Semantics};
 use frostline_zone::{Device, Geometry, ZoneState};
 
 use crate::chunk_place::ChunkPlace;
-use crate::format::{BESIDE_ROWS, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, ZoneRow};
+use crate::format::{
+    BESIDE_ROWS, Note, PAGE, PlacedLeaf, SUPERBLOCKS, Super, TableHead, ZoneRow, ZoneRun,
+};
 use crate::head::BODY;
-use crate::leaves::Leaves;
-use crate::map_cache::Columns;
+use crate::leaf::LeafShape;
 use crate::records::{ROW, Sizes};
 use crate::{Format, StoreError};
 
@@ -30,6 +33,9 @@ pub const BESIDE_DELTA: usize = 128;
 /// Pages of a [thin](Format::thin) store for each whole one that fits.
 const THIN: u64 = 2;
 
+/// Pages of a store, at most: a number of 32 bits, and one that stands for none.
+const MOST_PAGES: u64 = u32::MAX as u64;
+
 /// Pages of a chunk without its header, at most: 127 and the header are 512 KiB.
 const CHUNK: u32 = 127;
 
@@ -46,8 +52,8 @@ pub struct Layout {
     pub scheme: SchemeSpec,
     /// The victim policy.
     pub victim: String,
-    /// The columns of the map's leaves.
-    pub columns: Columns,
+    /// The rows of the map's leaves.
+    pub leaf: LeafShape,
     /// The sizes of records.
     pub sizes: Sizes,
     /// Zones of the volume that may be open at once, if the device limits them.
@@ -71,12 +77,14 @@ impl Layout {
         let mut fixed = fixed_by_zones(geometry, format)?;
         let zones = usable.len() as u32;
         let sizes = Sizes::new(format.unit)?;
-        let most_pages = if sizes.has_deltas() { MAX_LBA / 3 - 1 } else { MAX_LBA };
-        let columns = Columns::of(&scheme);
-        let asked = format.logical_pages;
+        let leaf = leaf_shape(&fixed, sizes, &scheme)?;
+        (fixed.place, fixed.row) = (leaf.place() as u16, leaf.row() as u16);
+        fixed.leaf = leaf.pages();
+        // For as many pages as are asked for, or as the store could have.
         let most = u64::from(zones) * u64::from(fixed.zone_pages);
-        let most = (if format.thin { most * THIN } else { most }).min(u64::from(most_pages) + 1);
-        fixed.meta_zones = meta_zones_of(&fixed, sizes, &scheme, asked.unwrap_or(most), zones)?;
+        let most = if format.thin { most * THIN } else { most };
+        let pages = format.logical_pages.unwrap_or(most).min(MOST_PAGES);
+        fixed.meta_zones = meta_zones(&fixed, leaf, &scheme, pages, zones);
         let volume = zones.saturating_sub(fixed.meta_zones + fixed.spare);
         let fits = |classes: usize| {
             let for_pages = volume.saturating_sub(fixed.reserve + classes as u32 + 1);
@@ -86,7 +94,7 @@ impl Layout {
         let classes = classes(Some(volume - fits(most_classes)))?;
         let fits = u64::from(fits(classes)) * u64::from(sure_images(&fixed, sizes));
         let usual = if format.thin { fits * THIN } else { fits };
-        fixed.logical_pages = format.logical_pages.unwrap_or(usual).min(u64::from(most_pages) + 1);
+        fixed.logical_pages = format.logical_pages.unwrap_or(usual).min(MOST_PAGES);
         fixed.whole_pages = if format.thin { fits } else { fixed.logical_pages };
         let sizes = sizes.with_pages(fixed.logical_pages);
         check_room(&fixed, sizes, zones, volume, classes)?;
@@ -94,8 +102,9 @@ impl Layout {
         fixed.checkpoint_writes = format.checkpoint_writes.unwrap_or(usual);
         let (meta, data) = usable.split_at(fixed.meta_zones as usize);
         let (meta, data) = (meta.to_vec(), data.to_vec());
+        check_runs(&meta)?;
         let victim = format.victim.clone();
-        Ok(Layout { fixed, meta, data, scheme, victim, columns, sizes, max_open })
+        Ok(Layout { fixed, meta, data, scheme, victim, leaf, sizes, max_open })
     }
 
     /// The division that a superblock records.
@@ -129,13 +138,19 @@ impl Layout {
             return Err(wrong("sizes that contradict each other".to_string()));
         }
         let scheme = schemes.parse(&word(&fixed.scheme)).map_err(recorded_scheme)?;
-        let columns = Columns::of(&scheme);
+        let leaf = leaf_shape(&fixed, sizes, &scheme)?;
+        let form = (leaf.place() as u16, leaf.row() as u16, leaf.pages());
+        if (fixed.place, fixed.row, fixed.leaf) != form {
+            let why = "a map of another form than the device and the scheme have";
+            return Err(wrong(why.to_string()));
+        }
         let victim = word(&fixed.victim);
         // Zones that went offline since may still be named by the checkpoint.
-        let other = |zone: &u32| !meta.contains(zone) && !geometry.conventional.contains(zone);
+        let of_meta: BTreeSet<u32> = meta.iter().copied().collect();
+        let other = |zone: &u32| !of_meta.contains(zone) && !geometry.conventional.contains(zone);
         let data: Vec<u32> = (0..geometry.zones).filter(other).collect();
         let max_open = max_open(geometry);
-        Ok(Layout { fixed, meta, data, scheme, victim, columns, sizes, max_open })
+        Ok(Layout { fixed, meta, data, scheme, victim, leaf, sizes, max_open })
     }
 
     /// The options of the volume.
@@ -146,7 +161,8 @@ impl Layout {
             zone_pages,
             page_units: self.sizes.page_units(),
             chunks: Some(self.chunk_shape()),
-            space: self.sizes.lbas(logical_pages) as u32,
+            // What schemes see.
+            space: self.sizes.lbas(logical_pages).min(u64::from(MAX_LBA) + 1) as u32,
             logical_pages: whole_pages,
             first_delta: Some(self.sizes.first_delta()).filter(|&first| first > 0),
             // The store withholds zones by itself.
@@ -177,13 +193,18 @@ impl Layout {
         let last = (self.fixed.logical_pages - 1) as u32;
         match lba <= last {
             true => Ok(()),
-            false => Err(LogError::BadLba { lba, last }.into()),
+            false => Err(LogError::BadLba { lba: lba.into(), last: last.into() }.into()),
         }
     }
 
     /// Leaves of the map.
     pub fn leaves(&self) -> u32 {
-        Leaves::of(self.sizes).count(self.fixed.logical_pages)
+        self.leaf.leaves_of(self.fixed.logical_pages)
+    }
+
+    /// Bytes of all leaves of the map, at most.
+    pub fn most_map_bytes(&self) -> usize {
+        (self.leaves() as usize).saturating_mul(self.leaf.most_pages() * PAGE)
     }
 
     /// Pages of the metadata log below which a checkpoint writes everything anew, so that all
@@ -196,7 +217,7 @@ impl Layout {
     /// Pages of a checkpoint of everything, at most.
     pub fn checkpoint_pages(&self) -> u64 {
         let zones = self.data.len() as u32;
-        whole_checkpoint(&self.fixed, self.sizes, &self.scheme, self.fixed.logical_pages, zones)
+        whole_checkpoint(&self.fixed, self.leaf, &self.scheme, self.fixed.logical_pages, zones)
     }
 }
 
@@ -241,30 +262,26 @@ fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreEr
         spare: format.spare.max(1),
         hotness: u32::from(format.hotness),
         meta_zones: 0,
+        place: 0,
+        row: 0,
+        leaf: 0,
         scheme: text("scheme", &format.scheme)?,
         victim: text("victim policy", &format.victim)?,
     })
 }
 
-/// Metadata zones for these logical pages.
-fn meta_zones_of(
-    fixed: &Super,
-    sizes: Sizes,
-    scheme: &SchemeSpec,
-    logical_pages: u64,
-    zones: u32,
-) -> Result<u32, StoreError> {
-    let meta = meta_zones(fixed, sizes, scheme, logical_pages, zones);
-    if meta as usize > MOST_META_ZONES {
-        let why = format!("{meta} zones for metadata are more than {MOST_META_ZONES}");
-        return Err(StoreError::Options { what: "zones too small", why });
-    }
-    Ok(meta)
+/// The rows of the leaves of a store whose zones are known.
+fn leaf_shape(fixed: &Super, sizes: Sizes, scheme: &SchemeSpec) -> Result<LeafShape, StoreError> {
+    let Super { device_zones, zone_pages, .. } = *fixed;
+    let (units, state) = (sizes.page_units(), scheme.entry.page_bytes);
+    let why = || "more units than 64 bits can number".to_string();
+    LeafShape::new(device_zones, zone_pages * units, units, state)
+        .ok_or_else(|| StoreError::Options { what: "device", why: why() })
 }
 
 /// Pages that a store of so many zones may have, thin or not.
 fn most_logical(fixed: &Super, zones: u32) -> u64 {
-    (2 * THIN * u64::from(zones) * u64::from(fixed.zone_pages)).min(u64::from(MAX_LBA) + 1)
+    (2 * THIN * u64::from(zones) * u64::from(fixed.zone_pages)).min(MOST_PAGES)
 }
 
 /// Refuses more whole pages than the volume's zones can hold.
@@ -332,35 +349,28 @@ pub fn payload_pages(fixed: &Super) -> usize {
     (fixed.device_pages as usize / 8).clamp(1, 64)
 }
 
-/// Leaves that one record of the metadata log holds.
-pub fn leaves_in_record(fixed: &Super, columns: Columns) -> usize {
-    (payload_pages(fixed) / columns.leaf_pages()).max(1)
-}
-
 /// Pages of a checkpoint of everything, at most.
 fn whole_checkpoint(
     fixed: &Super,
-    sizes: Sizes,
+    leaf: LeafShape,
     scheme: &SchemeSpec,
     logical: u64,
     zones: u32,
 ) -> u64 {
-    let columns = Columns::of(scheme);
-    let leaves = u64::from(Leaves::of(sizes.with_pages(logical)).count(logical));
-    let together = leaves_in_record(fixed, columns) as u64;
+    let leaves = u64::from(leaf.leaves_of(logical));
+    let leaf_pages = leaf.most_pages() as u64;
+    let together = (payload_pages(fixed) as u64 / leaf_pages).max(1);
     let records = leaves.div_ceil(together);
     // A chunk of short records has a page.
     let chunks = u64::from(zones) * u64::from(fixed.zone_pages);
     let table = size_of::<TableHead>() as u64
-        + leaves * size_of::<LeafAt>() as u64
+        + leaves * size_of::<PlacedLeaf>() as u64
         + u64::from(zones) * size_of::<ZoneRow>() as u64
         + chunks * 4
         + scheme.entry.most_memory as u64;
     let part = payload_pages(fixed) as u64;
     let parts = table.div_ceil(PAGE as u64).div_ceil(part);
-    in_zones(fixed, records, 1 + together * columns.leaf_pages() as u64)
-        + in_zones(fixed, parts, 1 + part)
-        + 4
+    in_zones(fixed, records, 1 + together * leaf_pages) + in_zones(fixed, parts, 1 + part) + 4
 }
 
 /// Pages of the zones that this many records of this size take.
@@ -372,8 +382,14 @@ fn in_zones(fixed: &Super, records: u64, pages: u64) -> u64 {
 
 /// Metadata zones: enough that after a checkpoint of everything half a zone more than
 /// [`Layout::meta_reserve`] is free.
-fn meta_zones(fixed: &Super, sizes: Sizes, scheme: &SchemeSpec, logical: u64, zones: u32) -> u32 {
-    let pages = whole_checkpoint(fixed, sizes, scheme, logical, zones) as f64;
+fn meta_zones(
+    fixed: &Super,
+    leaf: LeafShape,
+    scheme: &SchemeSpec,
+    logical: u64,
+    zones: u32,
+) -> u32 {
+    let pages = whole_checkpoint(fixed, leaf, scheme, logical, zones) as f64;
     let share = pages / f64::from(fixed.device_pages - SUPERBLOCKS);
     (share.ceil() + 1.0 + (2.0 * share + 1.5).ceil()) as u32
 }
@@ -410,8 +426,21 @@ fn word(bytes: &[u8; 128]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// Metadata zones that a superblock has room for.
-const MOST_META_ZONES: usize = (BODY - size_of::<Super>()) / 4;
+/// Runs of metadata zones that a superblock has room for.
+const MOST_RUNS: usize = (BODY - size_of::<Super>()) / size_of::<ZoneRun>();
+
+/// Refuses metadata zones that a superblock can't name.
+pub fn check_runs(meta: &[u32]) -> Result<(), StoreError> {
+    let runs = ZoneRun::of(meta).len();
+    match runs <= MOST_RUNS {
+        true => Ok(()),
+        false => {
+            let why =
+                format!("metadata zones lie in {runs} places, of which {MOST_RUNS} can be named");
+            Err(StoreError::Options { what: "device", why })
+        }
+    }
+}
 
 /// Notes that fit into one page.
 pub const NOTES: usize = BODY / size_of::<Note>();

@@ -58,7 +58,7 @@ mod head;
 mod image;
 mod inner;
 mod layout;
-mod leaves;
+mod leaf;
 mod loss;
 mod map_cache;
 mod mapped_page;

@@ -3,13 +3,14 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use frostline_log::{Extent, LOST, MergeUnits, Placed, Units, takes_delta};
+use frostline_log::{Extent, MergeUnits, PageEntry, Placed, Slot, Units, takes_delta};
 use frostline_placement::Hotness;
 
 use crate::StoreError;
 use crate::delta::{LONGEST, set_time};
 use crate::layout::BESIDE_DELTA;
-use crate::map_cache::{Position, StoredState};
+use crate::leaf::{LeafRow, StoredState};
+use crate::map_cache::Position;
 use crate::observer::StoreEvent;
 use crate::packing::{PackedPage, Told};
 use crate::records::{Record, RecordKind, Span};
@@ -22,7 +23,7 @@ const CHANGES: [RecordKind; 2] = [RecordKind::Delta, RecordKind::Tail];
 /// while this exists: no leaf is dropped without the state.
 pub struct MappedPage<G> {
     state: G,
-    lba: u32,
+    lba: u64,
     /// The page.
     page: Position,
     /// The page's delta and its tail, in a store with deltas.
@@ -67,13 +68,12 @@ pub struct RecordCopy<'a> {
 
 impl<G: Deref<Target = State>> MappedPage<G> {
     /// The page of an LBA, if its leaf is in memory; otherwise the state comes back.
-    pub fn of(state: G, lba: u32) -> Result<Self, G> {
+    pub fn of(state: G, lba: u64) -> Result<Self, G> {
         let (map, sizes) = (state.volume.map(), state.layout.sizes);
         let number = sizes.page_of(lba);
         let Some(page) = map.position(number) else { return Err(state) };
-        let position = |lba: Option<u32>| lba.and_then(|lba| map.position(lba));
-        let changes = position(sizes.delta_of(number)).zip(position(sizes.tail_of(number)));
-        let changes = changes.map(|(delta, tail)| [delta, tail]);
+        let has_changes = sizes.delta_of(number).is_some();
+        let changes = has_changes.then(|| CHANGES.map(|kind| page.of_kind(kind)));
         let mut mapped = MappedPage { state, lba, page, changes, at: page };
         mapped.at = mapped.at_of(sizes.kind(lba)).unwrap_or(page);
         Ok(mapped)
@@ -126,10 +126,8 @@ impl<G: Deref<Target = State>> MappedPage<G> {
     }
 
     fn place_at(&self, at: Position) -> Option<(Extent, u32)> {
-        let map = self.state.volume.map();
-        let (slot, units) = (map.slot(at), map.units(at));
-        let place = || (Extent { slot: self.state.volume.slot(slot), units }, map.sum(at));
-        (slot != 0).then(place)
+        let LeafRow { entry: PageEntry { slot, .. }, units, sum } = self.state.volume.map().row(at);
+        (slot != Slot::NONE).then_some((Extent { slot, units }, sum))
     }
 
     /// User writes so far.
@@ -154,7 +152,7 @@ impl<G: Deref<Target = State>> MappedPage<G> {
 
     /// The state that the scheme keeps of the LBA.
     pub fn page_state(&self) -> StoredState {
-        self.state.volume.map().entry(self.at).page
+        self.state.volume.map().row(self.at).entry.page
     }
 
     /// Finds the LBA's record: copies it if it is in memory, in whole units. None if there is none.
@@ -260,10 +258,10 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         most: u64,
     ) -> Result<bool, StoreError> {
         let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
-        let [delta, _] = self.changes();
+        let (page, [delta, _]) = (sizes.page_of(self.lba), self.changes());
         let (lba, base) = match kind {
-            RecordKind::Tail if delta.is_some() => (sizes.tail_of(self.lba), delta),
-            _ => (sizes.delta_of(self.lba), self.place_of(RecordKind::Image)),
+            RecordKind::Tail if delta.is_some() => (sizes.tail_of(page), delta),
+            _ => (sizes.delta_of(page), self.place_of(RecordKind::Image)),
         };
         let (Some(lba), Some((_, base))) = (lba, base) else { return Ok(false) };
         let kind = sizes.kind(lba);
@@ -302,20 +300,17 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         told: Told,
         bytes: &[u8],
     ) -> Result<(), StoreError> {
-        let before = self.excess();
+        let excess = self.excess();
         let state = &mut *self.state;
-        let mut entry = state.volume.map().entry(at);
+        let LeafRow { mut entry, units: before, .. } = state.volume.map().row(at);
         let known = state.layout.has_hotness().then_some(&told.hotness);
         let after = state.layout.sizes.units_of(record.bytes.into());
-        let units = Units { before: state.volume.map().units(at), after };
+        let units = Units { before, after };
         let placed =
             state.volume.place_user(record.lba, &mut entry, units, told.following, known)?;
-        let map = state.volume.map_mut();
-        map.set(at, entry);
-        map.set_sum(at, record.sum);
-        map.set_units(at, after);
+        state.volume.map_mut().set(at, &LeafRow { entry, units: after, sum: record.sum });
         state.user_page_placed(placed, record, told, bytes)?;
-        self.note_excess(before);
+        self.note_excess(excess);
         Ok(())
     }
 
@@ -331,28 +326,25 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     pub fn relocate(&mut self, copy: &RecordCopy<'_>) -> Result<(), StoreError> {
         let &RecordCopy { from, class, record, .. } = copy;
         let state = &mut *self.state;
-        let mut entry = state.volume.map().entry(self.at);
+        let mut entry = state.volume.map().row(self.at).entry;
         let units = state.layout.sizes.units_of(record.bytes.into());
         match state.volume.place_relocation(self.lba, &mut entry, from, units, class)? {
             None => Ok(()),
-            Some(placed) => {
-                state.volume.map_mut().set(self.at, entry);
-                self.relocated(copy, placed)
-            }
+            Some(placed) => self.relocated(copy, entry, placed),
         }
     }
 
     /// Places a copy of the page's image that is merged with its delta and tail, where that fits. False if not.
     pub fn merge(&mut self, copy: &RecordCopy<'_>) -> Result<bool, StoreError> {
         let &RecordCopy { from, class, record, .. } = copy;
-        let before = self.excess();
+        let excess = self.excess();
         let places = self.changes();
         let ended = places.iter().flatten().count();
         let state = &mut *self.state;
         let sizes = state.layout.sizes;
-        let lbas = sizes.delta_of(self.lba).zip(sizes.tail_of(self.lba));
+        let page = sizes.page_of(self.lba);
+        let lbas = sizes.delta_of(page).zip(sizes.tail_of(page));
         let (Some([delta, tail]), Some(lbas)) = (self.changes, lbas) else { return Ok(false) };
-        // An entry without a record still has the units of its last one.
         let [of_delta, of_tail] = places.map(|place| place.map_or(0, |(at, _)| at.units));
         let units = MergeUnits {
             base: from.units,
@@ -360,37 +352,40 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
             tail: of_tail,
             merged: sizes.units_of(record.bytes.into()),
         };
-        state.observe(StoreEvent::Merged { lba: self.lba, bytes: record.bytes });
+        state.observe(StoreEvent::Merged { lba: page, bytes: record.bytes });
         if !units.fit() {
             return Ok(false);
         }
         let map = state.volume.map();
         let [mut base_entry, mut delta_entry, mut tail_entry] =
-            [self.page, delta, tail].map(|at| map.entry(at));
+            [self.page, delta, tail].map(|at| map.row(at).entry);
         let base = (self.lba, &mut base_entry);
         let changes = [(lbas.0, &mut delta_entry), (lbas.1, &mut tail_entry)];
         let placed = state.volume.place_merged(base, changes, from, units, class)?;
         if let Some(placed) = placed {
             let map = state.volume.map_mut();
-            map.set(self.page, base_entry);
-            map.set(delta, delta_entry);
-            map.set(tail, tail_entry);
+            for (at, entry) in [(delta, delta_entry), (tail, tail_entry)] {
+                map.set(at, &LeafRow { entry, ..LeafRow::none() });
+            }
             (0..ended).try_for_each(|_| state.delta_ended())?;
             state.deltas.merged += 1;
-            self.relocated(copy, placed)?;
-            self.note_excess(before);
+            self.relocated(copy, base_entry, placed)?;
+            self.note_excess(excess);
         }
         Ok(true)
     }
 
-    /// A copy of the LBA's record was placed, and its map entry changed.
-    fn relocated(&mut self, copy: &RecordCopy<'_>, placed: Placed) -> Result<(), StoreError> {
+    /// A copy of the LBA's record was placed, and its entry is this one now.
+    fn relocated(
+        &mut self,
+        copy: &RecordCopy<'_>,
+        entry: PageEntry<StoredState>,
+        placed: Placed,
+    ) -> Result<(), StoreError> {
         let &RecordCopy { record, hotness, bytes, .. } = copy;
         let state = &mut *self.state;
         let units = state.layout.sizes.units_of(record.bytes.into());
-        let map = state.volume.map_mut();
-        map.set_sum(self.at, record.sum);
-        map.set_units(self.at, units);
+        state.volume.map_mut().set(self.at, &LeafRow { entry, units, sum: record.sum });
         state.relocation_placed(placed, record, hotness, bytes)
     }
 
@@ -411,14 +406,13 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     }
 
     /// Makes the record of an entry garbage; true if there was one.
-    fn clear(&mut self, at: Position, lba: u32) -> Result<bool, StoreError> {
-        let before = self.excess();
+    fn clear(&mut self, at: Position, lba: u64) -> Result<bool, StoreError> {
+        let excess = self.excess();
         let volume = &mut self.state.volume;
-        let mut entry = volume.map().entry(at);
-        let units = volume.map().units(at);
+        let LeafRow { mut entry, units, .. } = volume.map().row(at);
         let had = volume.trim_entry(lba, &mut entry, units)?;
-        volume.map_mut().set(at, entry);
-        self.note_excess(before);
+        volume.map_mut().set(at, &LeafRow { entry, ..LeafRow::none() });
+        self.note_excess(excess);
         Ok(had)
     }
 
@@ -427,22 +421,28 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         self.forget(&CHANGES)?;
         let had = self.clear(self.page, self.lba)?;
         if had {
-            self.state.page_trimmed(self.lba);
+            let page = self.state.layout.sizes.page_of(self.lba);
+            self.state.page_trimmed(page);
         }
         Ok(had)
     }
 
     /// Points the LBA to a record and its sum, or to nothing, before the volume is restored.
     pub fn point(&mut self, to: Option<(Extent, u32)>) {
-        let number = to.map_or(0, |(at, _)| self.state.volume.number(at.slot));
         let map = self.state.volume.map_mut();
-        map.set_slot(self.at, number);
-        map.set_sum(self.at, to.map_or(0, |(_, sum)| sum));
-        map.set_units(self.at, to.map_or(0, |(at, _)| at.units));
+        let mut row = LeafRow::none();
+        if let Some((Extent { slot, units }, sum)) = to {
+            let page = map.row(self.at).entry.page;
+            row = LeafRow { entry: PageEntry { slot, page }, units, sum };
+        }
+        map.set(self.at, &row);
     }
 
     /// Marks the LBA's record as lost.
     pub fn lose(&mut self) {
-        self.state.volume.map_mut().set_slot(self.at, LOST);
+        let map = self.state.volume.map_mut();
+        let mut row = map.row(self.at);
+        row.entry.slot = Slot::LOST;
+        map.set(self.at, &row);
     }
 }

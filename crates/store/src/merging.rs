@@ -42,6 +42,7 @@ impl Inner {
         if self.layout.sizes.kind(lba) != RecordKind::Image {
             return Ok(Merging::None(state));
         }
+        let page_number = self.layout.sizes.page_of(lba);
         MERGED.with(|merged| {
             let (records, page) = &mut *merged.borrow_mut();
             let mut mapped = self.mapped(state, lba)?;
@@ -62,7 +63,7 @@ impl Inner {
                     return Ok(Merging::None(mapped.into_state()));
                 };
                 drop(mapped);
-                let bytes = readable(self.fetch_all(lba, [delta, tail], records))?;
+                let bytes = readable(self.fetch_all(page_number, [delta, tail], records))?;
                 mapped = self.mapped(self.state()?, lba)?;
                 if mapped.changes() != places || !mapped.is_at(copy.from) {
                     continue;

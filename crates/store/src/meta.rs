@@ -9,7 +9,7 @@ use frostline_zone::{AlignedBuf, Device, DeviceError};
 
 use crate::StoreError;
 use crate::error::of_zone;
-use crate::format::{PAGE, SUPERBLOCKS};
+use crate::format::{PAGE, SUPERBLOCKS, ZoneRun};
 use crate::head::{Head, HeadKind, MetaHead, MetaKind};
 use crate::layout::Layout;
 use crate::other_copy::read_sound;
@@ -196,10 +196,11 @@ impl MetaLog {
         self.used.push_back(place);
         let zone = self.layout.meta[place];
         let mut body = bytemuck::bytes_of(&self.layout.fixed).to_vec();
-        body.extend_from_slice(bytemuck::cast_slice(&self.layout.meta));
+        let runs = ZoneRun::of(&self.layout.meta);
+        body.extend_from_slice(bytemuck::cast_slice(&runs));
         let mut pages = AlignedBuf::zeroed(SUPERBLOCKS as usize * PAGE);
         for (page, bytes) in (0u32..).zip(pages.chunks_exact_mut(PAGE)) {
-            let (seq, rows) = (self.seq + u64::from(page), self.layout.meta.len() as u32);
+            let (seq, rows) = (self.seq + u64::from(page), runs.len() as u32);
             let head = MetaHead { seq, rows, payload: 0, sum: 0, record: MetaKind::Super };
             let head = HeadKind::Meta(head);
             Head::new(self.store, zone, page, head).seal(bytes, &body);

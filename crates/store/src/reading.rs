@@ -185,11 +185,12 @@ impl Inner {
 
     /// Reads the record of an LBA to the beginning of `into`, in whole units; returns its bytes, or none
     /// if there is none.
-    pub fn read_record(&self, lba: u32, into: &mut [u8]) -> Result<Option<usize>, StoreError> {
+    pub fn read_record(&self, lba: u64, into: &mut [u8]) -> Result<Option<usize>, StoreError> {
         let mapped = self.mapped(self.state()?, lba)?;
         let found = mapped.find(into)?;
         drop(mapped);
-        found.map(|found| self.fetch(lba, found, into)).transpose()
+        let page = self.layout.sizes.page_of(lba);
+        found.map(|found| self.fetch(page, found, into)).transpose()
     }
 
     /// Reads a record that was found, unless it is copied already, and compares it with its sum; returns
@@ -284,7 +285,6 @@ impl Inner {
         drop(pin);
         if !sound {
             record.fill(0);
-            let lba = self.layout.sizes.page_of(lba);
             return Err(StoreError::Checksum { lba, zone, page: span.page });
         }
         Ok(span.bytes)
@@ -340,10 +340,14 @@ impl Inner {
         visit: &mut dyn FnMut(u32),
     ) -> Result<(), StoreError> {
         let end = range.end.min(self.layout.fixed.logical_pages as u32);
-        let leaves = self.state()?.volume.map().leaves();
-        for leaf in leaves.find(range.start).0..leaves.count(end.into()) {
+        let mut next = range.start / self.layout.leaf.pages();
+        while let Some(leaf) =
+            self.next_leaf(next)?.filter(|&leaf| leaf <= end / self.layout.leaf.pages())
+        {
             let lbas = self.records_of_leaf(leaf)?.into_iter().map(|(lba, ..)| lba);
-            lbas.filter(|lba| (range.start..end).contains(lba)).for_each(&mut *visit);
+            let pages = lbas.filter(|&lba| !self.layout.sizes.is_delta(lba)).map(|lba| lba as u32);
+            pages.filter(|page| (range.start..end).contains(page)).for_each(&mut *visit);
+            next = leaf + 1;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::format::{DELTA, Form, IMAGE, MOST, PAGE, Row, TAIL};
 const ZEROES: [u8; PAGE] = [0; PAGE];
 
 /// The part of its page that a record has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RecordKind {
     /// All of it: the page's base, if others are there.
     Image,
@@ -49,7 +49,7 @@ impl Sizes {
     /// The same sizes, to read records of a store whose number of pages is not known.
     pub fn with_unknown_pages(self) -> Sizes {
         // Any number that no page reaches does for telling deltas from images.
-        self.with_pages(1 << 30)
+        self.with_pages(u32::MAX.into())
     }
 
     /// True if a page may have a delta and a tail: they take fewer units than an image, or there are none.
@@ -62,24 +62,30 @@ impl Sizes {
         self.pages
     }
 
+    /// LBA of a page's record of this kind, if the store may have one.
+    pub fn lba(self, page: u32, kind: RecordKind) -> Option<u64> {
+        let is_possible = kind == RecordKind::Image || self.pages > 0;
+        is_possible.then(|| u64::from(page) + kind as u64 * u64::from(self.pages))
+    }
+
     /// LBA of a page's delta, in a store with deltas.
-    pub fn delta_of(self, page: u32) -> Option<u32> {
-        (self.pages > 0).then_some(page + self.pages)
+    pub fn delta_of(self, page: u32) -> Option<u64> {
+        self.lba(page, RecordKind::Delta)
     }
 
     /// LBA of a page's tail, in a store with deltas.
-    pub fn tail_of(self, page: u32) -> Option<u32> {
-        self.delta_of(page).map(|delta| delta + self.pages)
+    pub fn tail_of(self, page: u32) -> Option<u64> {
+        self.lba(page, RecordKind::Tail)
     }
 
     /// The page that has a record of this LBA.
-    pub fn page_of(self, lba: u32) -> u32 {
-        lba - self.pages * self.kind(lba) as u32
+    pub fn page_of(self, lba: u64) -> u32 {
+        (lba - u64::from(self.pages) * self.kind(lba) as u64) as u32
     }
 
     /// What a record of this LBA has of its page.
-    pub fn kind(self, lba: u32) -> RecordKind {
-        match lba.checked_div(self.pages) {
+    pub fn kind(self, lba: u64) -> RecordKind {
+        match lba.checked_div(self.pages.into()) {
             None | Some(0) => RecordKind::Image,
             Some(1) => RecordKind::Delta,
             Some(_) => RecordKind::Tail,
@@ -87,8 +93,8 @@ impl Sizes {
     }
 
     /// True if a record of this LBA is a delta or a tail.
-    pub fn is_delta(self, lba: u32) -> bool {
-        self.pages > 0 && lba >= self.pages
+    pub fn is_delta(self, lba: u64) -> bool {
+        self.pages > 0 && lba >= self.pages.into()
     }
 
     /// LBAs of a store of so many pages.
@@ -140,11 +146,14 @@ impl Sizes {
 /// Bytes of a record's row and form in the header of its chunk.
 pub const ROW: usize = size_of::<Row>() + size_of::<Form>();
 
+/// The LBA of a record that does not count.
+pub const NO_LBA: u64 = u64::MAX;
+
 /// A version of a page, of its delta or its tail, as the header of its chunk describes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// The page's LBA, or that of its [delta](Sizes::delta_of) or [tail](Sizes::tail_of).
-    pub lba: u32,
+    pub lba: u64,
     /// CRC-32C of the record, with the zeroes that fill up its last unit.
     pub sum: u32,
     /// User writes of the store when this version was written, itself included.
@@ -160,12 +169,15 @@ impl Record {
     /// The record of a row; none if it has a form that this program does not know.
     pub fn of(Row { lba, sum, time }: Row, form: Form, sizes: Sizes) -> Option<Record> {
         let Form { kind, bytes, other } = form;
-        let lba = match kind {
-            IMAGE if !sizes.is_delta(lba) => lba,
-            DELTA if sizes.has_deltas() => lba.checked_add(sizes.pages)?,
-            TAIL if sizes.has_deltas() => lba.checked_add(sizes.pages)?.checked_add(sizes.pages)?,
+        let kind = match kind {
+            // A page beyond the store would seem to be the delta of another.
+            _ if sizes.is_delta(lba.into()) => return None,
+            IMAGE => RecordKind::Image,
+            DELTA => RecordKind::Delta,
+            TAIL => RecordKind::Tail,
             _ => return None,
         };
+        let lba = sizes.lba(lba, kind)?;
         let known = (1..=PAGE).contains(&bytes.into()) && time < MOST;
         known.then_some(Record { lba, sum, time, bytes, other })
     }
@@ -212,6 +224,18 @@ impl Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_drive_of_16_tib_has_lbas_for_the_image_the_delta_and_the_tail_of_each_page() {
+        let sizes = Sizes::new(64).unwrap().with_pages(u32::MAX.into());
+        assert_eq!(sizes.lbas(u32::MAX.into()), 3 * u64::from(u32::MAX));
+        for page in [0, 1, 1 << 31, u32::MAX - 1] {
+            for kind in [RecordKind::Image, RecordKind::Delta, RecordKind::Tail] {
+                let lba = sizes.lba(page, kind).unwrap();
+                assert_eq!((sizes.page_of(lba), sizes.kind(lba)), (page, kind));
+            }
+        }
+    }
 
     #[test]
     fn a_unit_divides_a_page_into_255_at_most() {

@@ -30,7 +30,7 @@ pub(crate) struct Pass {
     /// What can't be read.
     pub report: ScrubReport,
     /// Records that can be read, though something is wrong.
-    pub lacking: Vec<(u32, Finding)>,
+    pub lacking: Vec<(u64, Finding)>,
 }
 
 impl Store {
@@ -62,13 +62,14 @@ impl Store {
         let (begun, mut report) = (Instant::now(), ScrubReport::default());
         let mut lacking = Vec::new();
         let mut page = vec![0; PAGE];
-        let leaves = self.inner.state()?.volume.map().leaves();
-        for leaf in 0..self.inner.layout.leaves() {
+        let mut next = 0;
+        while let Some(leaf) = self.inner.next_leaf(next)? {
+            next = leaf + 1;
             let is_resident = self.inner.state()?.volume.map().has(leaf);
             let records = match self.inner.records_of_leaf(leaf) {
                 Ok(records) => records,
                 Err(error) => {
-                    report.findings.push(Finding::of_leaf(leaves, leaf, error)?);
+                    report.findings.push(Finding::of_leaf(self.inner.layout.leaf, leaf, error)?);
                     continue;
                 }
             };
@@ -115,7 +116,7 @@ impl Store {
     }
 
     /// True if parity says something else than the zone of a record that is sound.
-    fn has_wrong_parity(&self, lba: u32) -> Result<bool, StoreError> {
+    fn has_wrong_parity(&self, lba: u64) -> Result<bool, StoreError> {
         let mapped = self.inner.mapped(self.inner.state()?, lba)?;
         let mut page = [0; PAGE];
         let found = mapped.find(&mut page)?;
@@ -135,7 +136,7 @@ impl Store {
     }
 
     /// Adds the page's place to the finding.
-    fn locate(&self, lba: u32, finding: Finding) -> Result<Finding, StoreError> {
+    fn locate(&self, lba: u64, finding: Finding) -> Result<Finding, StoreError> {
         let mapped = self.inner.mapped(self.inner.state()?, lba)?;
         let at = mapped.place().map(|(at, _)| at).filter(|at| at.slot.zone != 0);
         let state = mapped.into_state();

@@ -287,12 +287,12 @@ impl State {
     /// A page was trimmed, and its map entry changed.
     pub fn page_trimmed(&mut self, lba: u32) {
         self.nothing_to_clean = false;
-        self.forget_copies(lba);
+        self.forget_copies(lba.into());
         self.notes.page_trimmed(self.time, lba);
         self.observe(StoreEvent::Trimmed { lba });
     }
 
-    fn forget_copies(&mut self, lba: u32) {
+    fn forget_copies(&mut self, lba: u64) {
         if let Some(copies) = &mut self.copies {
             copies.forget(self.layout.sizes.page_of(lba));
         }

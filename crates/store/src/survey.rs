@@ -3,9 +3,8 @@
 use frostline_log::ZoneImage;
 use frostline_zone::{ZoneInfo, ZoneState};
 
-use crate::format::{LeafAt, PAGE, VERSION};
+use crate::format::{PAGE, PlacedLeaf, VERSION};
 use crate::layout::Layout;
-use crate::leaves::{LEAF, Leaves};
 use crate::room::Space;
 use crate::{Loss, Store, StoreError};
 
@@ -131,7 +130,7 @@ pub struct StoreInfo {
     pub resident_leaves: usize,
     /// Bytes that map, zones and scheme hold in memory now.
     pub bytes: usize,
-    /// Bytes that the map of 1 TiB of pages holds with all leaves in memory.
+    /// Bytes that the map of 1 TiB of pages holds with all leaves in memory, if none has a delta.
     pub map_bytes_per_tib: u64,
     /// Synced pages that were missing when the store was opened.
     pub missing: Vec<Loss>,
@@ -145,7 +144,7 @@ impl Store {
     pub fn info(&self) -> Result<StoreInfo, StoreError> {
         let (layout, stats) = (&self.inner.layout, self.stats()?);
         let fixed = &layout.fixed;
-        let leaf = LEAF * layout.columns.bytes() + size_of::<LeafAt>();
+        let leaf = layout.leaf.images() + size_of::<PlacedLeaf>();
         Ok(StoreInfo {
             format: VERSION,
             unit: layout.sizes.unit(),
@@ -174,7 +173,7 @@ impl Store {
             map_leaves: layout.leaves(),
             resident_leaves: stats.map_leaves,
             bytes: stats.bytes,
-            map_bytes_per_tib: Leaves::of(layout.sizes).count((1u64 << 40) / PAGE as u64) as u64
+            map_bytes_per_tib: u64::from(layout.leaf.leaves_of((1 << 40) / PAGE as u64))
                 * leaf as u64,
             missing: self.missing().to_vec(),
         })

@@ -32,6 +32,6 @@ pub fn build(layout: &Layout) -> Result<Volume, StoreError> {
         forecaster: Some(&frostline_learn::forecaster),
         ..setup
     };
-    let map = MapCache::new(layout.fixed.logical_pages, layout.sizes, layout.columns);
+    let map = MapCache::new(layout.fixed.logical_pages, layout.sizes, layout.leaf);
     Ok(Log::over(options, scheme.build_any(&setup)?, policy, map)?)
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use frostline_judge::PageSums;
 use frostline_store::{
-    ChangedWords, Cleaning, Compression, Format, Loss, Open, PageWrite, Store, StoreError,
+    ChangedWords, Cleaning, Compression, Format, Loss, Open, PageWrite, Role, Store, StoreError,
 };
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Overlay, Shape, Tail, in_memory};
 use rand::rngs::SmallRng;
@@ -36,6 +36,8 @@ struct Tally {
     recoveries: AtomicU64,
     whole_groups: AtomicU64,
     absent_groups: AtomicU64,
+    /// Openings of stores that had pages in four zones or more.
+    many_zones: AtomicU64,
 }
 
 struct World {
@@ -43,6 +45,8 @@ struct World {
     /// The unit of the store.
     unit: u32,
     pages: u32,
+    /// Only every page with a multiple of this number is used: of a large store a few.
+    stride: u32,
     next: u64,
     model: BTreeMap<u32, History>,
     /// Every version's content.
@@ -108,6 +112,7 @@ impl World {
             rng,
             unit,
             pages: 0,
+            stride: 1,
             next: 1,
             model: BTreeMap::new(),
             contents: BTreeMap::new(),
@@ -127,7 +132,7 @@ impl World {
     /// A page, some more often than others.
     fn page(&mut self) -> u32 {
         let most = if self.rng.random_bool(0.7) { self.pages / 5 } else { self.pages };
-        self.rng.random_range(0..most.max(1))
+        self.rng.random_range(0..most.max(1)) / self.stride * self.stride
     }
 
     fn note(&mut self, lba: u32, version: Option<u64>) {
@@ -289,7 +294,7 @@ impl World {
 
     /// All pages are of what they may be, and those that the second reader of the format found.
     fn check_all(&mut self, store: &Store, judged: &PageSums) -> Result<(), StoreError> {
-        for lba in 0..self.pages {
+        for lba in (0..self.pages).step_by(self.stride as usize) {
             self.check(store, lba, true)?;
             let found = self.model[&lba].last().copied().flatten();
             let sum = found.map(|version| crc32c::crc32c(&self.contents[&version]));
@@ -305,8 +310,23 @@ impl World {
     }
 }
 
-/// One store through several crashes; returns after `most` of them.
-fn live(seed: u64, most: u64, unit: u32, tally: &Tally) {
+/// Pages that are used of a huge store.
+const USED: u32 = 150;
+
+/// A drive of 16 TiB in so few zones that the fourth has slots which no number of 32 bits can name,
+/// and in so many units that LBAs of 32 bits have no room for deltas and tails.
+static HUGE: Shape = Shape {
+    bytes: 16 << 40,
+    zone_bytes: Some(63 << 30),
+    zone_capacity: None,
+    max_open: None,
+    max_active: None,
+    parity: None,
+};
+
+/// One store through several crashes, on a device of this shape if one is given; returns after
+/// `most` of them.
+fn live(seed: u64, most: u64, unit: u32, huge: Option<&Shape>, tally: &Tally) {
     let mut world = World::new(seed, unit);
     // Some stores have more pages than their map may hold in memory.
     let large = seed.is_multiple_of(8);
@@ -316,7 +336,7 @@ fn live(seed: u64, most: u64, unit: u32, tally: &Tally) {
     let zone_bytes = 4096 * world.rng.random_range(20..80u64);
     let shape =
         Shape { bytes: zones * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
-    let memory = in_memory(&shape).unwrap();
+    let memory = in_memory(huge.unwrap_or(&shape)).unwrap();
     // The last two are told of whole victims and seal zones early, as `frostline` does.
     let schemes = [
         "sepbit",
@@ -336,6 +356,11 @@ fn live(seed: u64, most: u64, unit: u32, tally: &Tally) {
         ..Format::default()
     };
     Store::format(memory.clone(), &format).unwrap();
+    if huge.is_some() {
+        let pages = Store::open(memory.clone(), Open::default()).unwrap().pages();
+        assert!(3 * pages > 1 << 32, "LBAs of 32 bits would do for {pages} pages");
+        world.stride = (pages / u64::from(USED)) as u32;
+    }
     let tail = TAILS[world.rng.random_range(0..TAILS.len())];
     let map_bytes = if large { 1 } else { usize::MAX };
     // Compressed contents are hardly longer than deltas. Stores in each unit are compressed in each way: the
@@ -414,6 +439,9 @@ fn reopen(mut device: Arc<Faulty>, world: &mut World, open: Open, tally: &Tally)
     let store = Store::open(device.clone(), open).unwrap();
     world.pages = store.pages() as u32;
     world.check_all(&store, &judged).unwrap();
+    let zones = store.zones().unwrap();
+    let in_use = zones.iter().filter(|zone| zone.role == Role::Data).count();
+    tally.many_zones.fetch_add(u64::from(in_use > 3), Ordering::Relaxed);
     if world.rng.random_bool(0.7) {
         store.close().unwrap();
         world.is_durable = true;
@@ -424,22 +452,27 @@ fn reopen(mut device: Arc<Faulty>, world: &mut World, open: Open, tally: &Tally)
 
 #[test]
 fn what_was_synced_survives_power_cuts_and_the_rest_is_old_or_new() {
-    survive(&[4096], 20_000);
+    survive(&[4096], 20_000, None);
 }
 
 #[test]
 fn what_was_synced_with_deltas_survives_power_cuts_and_the_rest_is_old_or_new() {
-    survive(&[64, 512], 10_000);
+    survive(&[64, 512], 10_000, None);
+}
+
+#[test]
+fn what_was_synced_to_a_drive_of_16_tib_with_units_of_64_bytes_survives_power_cuts() {
+    survive(&[64], 200, Some(&HUGE));
 }
 
 /// Stores in these units live through so many crashes.
-fn survive(units: &[u32], crashes: u64) {
+fn survive(units: &[u32], crashes: u64, huge: Option<&Shape>) {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let tally = Tally::default();
     let wanted = number("FROSTLINE_CRASHES").unwrap_or(crashes);
     let unit = |seed: u64| units[seed as usize % units.len()];
     if let Some(seed) = number("FROSTLINE_CRASH_SEED") {
-        live(seed, 20, unit(seed), &tally);
+        live(seed, 20, unit(seed), huge, &tally);
         return;
     }
     let seeds = AtomicU64::new(1);
@@ -448,7 +481,8 @@ fn survive(units: &[u32], crashes: u64) {
             scope.spawn(|| {
                 while tally.crashes.load(Ordering::Relaxed) < wanted {
                     let seed = seeds.fetch_add(1, Ordering::Relaxed);
-                    let lived = std::panic::catch_unwind(|| live(seed, 20, unit(seed), &tally));
+                    let lived =
+                        std::panic::catch_unwind(|| live(seed, 20, unit(seed), huge, &tally));
                     if let Err(thrown) = lived {
                         eprintln!("FROSTLINE_CRASH_SEED={seed} fails again");
                         std::panic::resume_unwind(thrown);
@@ -474,6 +508,11 @@ fn survive(units: &[u32], crashes: u64) {
         of(&tally.merged)
     );
     assert!(of(&tally.crashes) >= wanted);
+    if huge.is_some() {
+        // The fourth has slots beyond 2^32.
+        assert!(of(&tally.many_zones) > wanted / 4, "{}", of(&tally.many_zones));
+        assert!(of(&tally.cleaning) > wanted / 20, "{}", of(&tally.cleaning));
+    }
     let has_deltas = units.iter().any(|&unit| unit < 4096);
     assert_eq!(of(&tally.tails) > wanted / 2 && of(&tally.merged) > wanted / 10, has_deltas);
 }

@@ -138,3 +138,56 @@ fn walks_over_a_large_store_that_holds_little_read_only_the_leaves_that_were_wri
         store.close().unwrap();
     }
 }
+
+/// Bytes of memory that this process took at most.
+fn peak_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or(0)
+}
+
+/// Not a test: what stores with units of 64 bytes take that hold nothing, and then 1,000 pages all
+/// over them.
+#[test]
+#[ignore = "prints figures of docs/performance.md, of the size in FROSTLINE_LARGE, in GiB"]
+fn large() {
+    let gib: u64 = std::env::var("FROSTLINE_LARGE").unwrap().parse().unwrap();
+    let device = in_memory(&Shape { bytes: gib << 30, ..Shape::default() }).unwrap();
+    let on_device = || {
+        let zones = device.report(0, device.geometry().zones).unwrap();
+        zones.iter().map(|zone| zone.write_pointer).sum::<u64>() / 1024
+    };
+    let timed = |what: &str, step: &mut dyn FnMut()| {
+        let begun = std::time::Instant::now();
+        step();
+        let ms = begun.elapsed().as_secs_f64() * 1e3;
+        println!(
+            "{gib} GiB, {what}: {ms:.1} ms, {} kB of memory, {} kB written",
+            peak_kb(),
+            on_device()
+        );
+    };
+    println!("{gib} GiB, device made: {} kB of memory", peak_kb());
+    timed("format", &mut || Store::format(device.clone(), &Format::default()).unwrap());
+    let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
+    for pages in ["empty", "1,000 pages"] {
+        let mut store = None;
+        timed(&format!("open, {pages}"), &mut || store = Store::open(device.clone(), open).ok());
+        let mut store = store.unwrap();
+        timed(&format!("info, {pages}"), &mut || _ = store.info().unwrap());
+        timed(&format!("check, {pages}"), &mut || {
+            assert_eq!(store.check().unwrap().findings, vec![]);
+        });
+        let all = store.pages();
+        println!(
+            "{gib} GiB: {all} pages, {} bytes of map, zones and scheme",
+            store.info().unwrap().bytes
+        );
+        for i in 0..1000 {
+            let lba = (i * (all / 1000)) as u32;
+            store.write(lba, &content(lba, 1)).unwrap();
+        }
+        timed("close after 1,000 pages", &mut || store.sync().unwrap());
+        store.close().unwrap();
+    }
+}

@@ -17,42 +17,76 @@ pub fn in_memory(shape: &Shape) -> Result<Arc<dyn Device>, DeviceError> {
     let zones = geometry.zones as usize;
     let capacity = geometry.zone_capacity;
     let empty = ZoneInfo { state: ZoneState::Empty, write_pointer: 0, capacity };
-    let memory = MemoryZones {
-        zones: (0..zones).map(|_| RwLock::default()).collect(),
-        capacity: capacity as usize,
-    };
+    let memory = MemoryZones { zones: (0..zones).map(|_| RwLock::default()).collect(), capacity };
     parity::as_described(Arc::new(Zoned::new(memory, geometry, vec![empty; zones])), false)
 }
 
+/// Bytes of a zone that lie together, at most: a large zone of which little is written takes little
+/// memory.
+const PIECE: u64 = 64 << 20;
+
 struct MemoryZones {
-    zones: Box<[RwLock<Vec<u8>>]>,
-    capacity: usize,
+    /// Of each zone the pieces that were begun, all but the last one full.
+    zones: Box<[RwLock<Vec<Vec<u8>>>]>,
+    capacity: u64,
+}
+
+impl MemoryZones {
+    fn piece(&self) -> u64 {
+        self.capacity.min(PIECE)
+    }
 }
 
 impl Medium for MemoryZones {
-    fn write(&self, zone: u32, _at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        let mut bytes = self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner);
+    fn write(&self, zone: u32, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let mut pieces = self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner);
+        let bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        let needed = (at + bytes).div_ceil(self.piece()) as usize;
         // Memory is reserved, so that a refusal is an error; growing could abort, and would copy
         // the content.
-        if bytes.capacity() == 0 {
-            bytes.try_reserve_exact(self.capacity)?;
+        for number in 0..needed {
+            if pieces.len() == number {
+                pieces.push(Vec::new());
+            }
+            if pieces[number].capacity() == 0 {
+                pieces[number].try_reserve_exact(self.piece() as usize)?;
+            }
         }
-        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        let mut at = at;
+        for mut part in parts.iter().map(|part| &part[..]) {
+            while !part.is_empty() {
+                let piece = &mut pieces[(at / self.piece()) as usize];
+                let room = self.piece() as usize - piece.len();
+                let (here, rest) = part.split_at(part.len().min(room));
+                piece.extend_from_slice(here);
+                at += here.len() as u64;
+                part = rest;
+            }
+        }
         Ok(())
     }
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        let bytes = self.zones[zone as usize].read().unwrap_or_else(PoisonError::into_inner);
-        let there = bytes.get(offset as usize..).unwrap_or_default();
-        let there = &there[..there.len().min(buffer.len())];
-        let (written, rest) = buffer.split_at_mut(there.len());
-        written.copy_from_slice(there);
-        rest.fill(0);
+        let pieces = self.zones[zone as usize].read().unwrap_or_else(PoisonError::into_inner);
+        let (mut at, mut left) = (offset, buffer);
+        while !left.is_empty() {
+            let (number, within) = ((at / self.piece()) as usize, (at % self.piece()) as usize);
+            let piece = pieces.get(number).and_then(|piece| piece.get(within..));
+            let here = left.len().min(self.piece() as usize - within);
+            let (read, rest) = left.split_at_mut(here);
+            let there = piece.unwrap_or_default();
+            let (written, unwritten) = read.split_at_mut(there.len().min(here));
+            written.copy_from_slice(&there[..written.len()]);
+            unwritten.fill(0);
+            at += here as u64;
+            left = rest;
+        }
         Ok(())
     }
 
     fn reset(&self, zone: u32) -> io::Result<()> {
-        self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut pieces = self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner);
+        pieces.iter_mut().for_each(Vec::clear);
         Ok(())
     }
 
@@ -66,7 +100,7 @@ impl Medium for MemoryZones {
 
     /// Only a write can fail, because there is no memory to begin a zone; then it has done nothing.
     fn probe(&self, _zone: u32) -> io::Result<ZoneInfo> {
-        let capacity = self.capacity as u64;
+        let capacity = self.capacity;
         Ok(ZoneInfo { state: ZoneState::Empty, write_pointer: 0, capacity })
     }
 }

@@ -1,10 +1,15 @@
 //! Invalid options are refused, and a full volume still accepts overwrites.
 
-use frostline_log::{Capacity, LogError, MAX_LBA, Options, Volume, Writes};
+use std::collections::{BTreeMap, HashSet};
+
+use bytemuck::Zeroable;
+use frostline_log::{
+    Capacity, Extent, LogError, MAX_LBA, Map, Options, PageEntry, Slot, Units, Volume, Writes,
+};
 use frostline_placement::victims;
 
 use crate::steps::place_user;
-use crate::stub::Stub;
+use crate::stub::{Stub, Tally};
 
 fn volume(options: Options, classes: usize) -> Result<Volume<Stub>, LogError> {
     let policy = victims::build("greedy", 0).unwrap();
@@ -56,7 +61,61 @@ fn every_slot_has_a_number_of_32_bits() {
     assert!(matches!(refused(elastic), LogError::TooLarge { .. }));
     let space = MAX_LBA + 2;
     let elastic = Options::elastic(1 << 16, space, 0.2);
-    assert_eq!(refused(elastic), LogError::BadLba { lba: space - 1, last: MAX_LBA });
+    assert_eq!(
+        refused(elastic),
+        LogError::BadLba { lba: u64::from(space) - 1, last: MAX_LBA.into() }
+    );
+}
+
+/// A driver's map: no LBA that a number of 32 bits can't name has a slot at first.
+#[derive(Default)]
+struct DriversMap;
+
+impl Map<Tally> for DriversMap {
+    fn space(&self) -> u64 {
+        3 << 32
+    }
+
+    fn peek(&self, _: u64) -> Option<Tally> {
+        None
+    }
+
+    fn each_page(&mut self, _: &mut dyn FnMut(&mut Tally)) {}
+}
+
+#[test]
+fn a_driver_that_keeps_the_map_has_more_slots_and_lbas_than_32_bits_number() {
+    let policy = victims::build("greedy", 0).unwrap();
+    let options = fixed(1 << 26, 90_000, 3 << 32);
+    let mut volume = Volume::over(options, Stub::new(100), policy, DriversMap).unwrap();
+    let mut entries: BTreeMap<u64, PageEntry<Tally>> = BTreeMap::new();
+    let mut slots: HashSet<Slot> = HashSet::new();
+    for i in 0..2000u64 {
+        // Some LBAs are written again.
+        let lba = (i % 700) * 0x1234_5677 % (3 << 32);
+        let mut entry = entries.get(&lba).copied().unwrap_or_else(Zeroable::zeroed);
+        let placed = volume.place_user(lba, &mut entry, Units::PAGE, 0, None).unwrap();
+        assert_eq!(entry.slot, placed.slot);
+        assert!(slots.insert(placed.slot), "{:?} is used twice", placed.slot);
+        entries.insert(lba, entry);
+    }
+    assert_eq!(volume.valid_pages(), 700);
+    assert!(entries.values().any(|entry| entry.slot.zone >= 64), "beyond 2^32 slots");
+    let beyond = LogError::BadLba { lba: 3 << 32, last: (3 << 32) - 1 };
+    let mut entry = PageEntry::zeroed();
+    assert_eq!(volume.place_user(3 << 32, &mut entry, Units::PAGE, 0, None).err(), Some(beyond));
+    // An open zone ends early, and its pages move.
+    (0..100).for_each(|class| _ = volume.end_early(class));
+    for (&lba, entry) in &mut entries {
+        let from = entry.slot;
+        let class = Some((from.zone % 100) as u8);
+        let placed = volume.place_relocation(lba, entry, Extent::page(from), 1, class).unwrap();
+        assert!(
+            placed.is_some_and(|placed| placed.slot == entry.slot && slots.insert(placed.slot))
+        );
+    }
+    assert!((1..=100).all(|zone| volume.release(zone)));
+    assert_eq!(volume.valid_pages(), 700);
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use bytemuck::Zeroable;
 use frostline_log::{
     Capacity, Counts, Extent, LogError, MAX_LBA, Options, Placed, Slot, Units, Volume, Writes,
     ZoneImage,
@@ -20,9 +19,9 @@ use crate::stub::Stub;
 
 /// Places a user write, and puts its entry back into the map.
 pub fn place_user<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<Placed, LogError> {
-    let mut entry = volume.map().get(lba as usize).copied().unwrap_or_else(Zeroable::zeroed);
-    let placed = volume.place_user(lba, &mut entry, Units::PAGE, 0, None)?;
-    volume.map_mut()[lba as usize] = entry;
+    let mut entry = volume.entry_of(lba);
+    let placed = volume.place_user(lba.into(), &mut entry, Units::PAGE, 0, None)?;
+    volume.set_entry(lba, entry);
     Ok(placed)
 }
 
@@ -33,9 +32,9 @@ fn place_relocation<S: Scheme>(
     from: Slot,
     class: Option<u8>,
 ) -> Result<Option<Placed>, LogError> {
-    let mut entry = volume.map()[lba as usize];
-    let placed = volume.place_relocation(lba, &mut entry, Extent::page(from), 1, class)?;
-    volume.map_mut()[lba as usize] = entry;
+    let mut entry = volume.entry_of(lba);
+    let placed = volume.place_relocation(lba.into(), &mut entry, Extent::page(from), 1, class)?;
+    volume.set_entry(lba, entry);
     Ok(placed)
 }
 

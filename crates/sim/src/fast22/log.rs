@@ -90,7 +90,7 @@ impl<'a> Fast22Log<'a> {
             return Err(LogError::GarbageProportion { gp });
         }
         if space > MAX_LBA + 1 {
-            return Err(LogError::BadLba { lba: space - 1, last: MAX_LBA });
+            return Err(LogError::BadLba { lba: u64::from(space) - 1, last: MAX_LBA.into() });
         }
         let classes = scheme.classes().max(OPEN_AHEAD);
         if let Some(limit) = max_open.filter(|&limit| classes > limit) {
@@ -133,7 +133,8 @@ impl<'a> Fast22Log<'a> {
         let word = writes.words[i];
         let lba = word & MAX_LBA;
         if lba >= self.options.space {
-            return Err(LogError::BadLba { lba, last: self.options.space.saturating_sub(1) });
+            let last = self.options.space.saturating_sub(1).into();
+            return Err(LogError::BadLba { lba: lba.into(), last });
         }
         let class = self.place_user(writes, i, lba);
         self.counts.user_writes += 1;
@@ -374,7 +375,8 @@ impl Machine for Fast22Log<'_> {
     fn trim(&mut self, mut lbas: RangeInclusive<u32>) -> Result<(), LogError> {
         lbas.try_for_each(|lba| {
             if lba >= self.options.space {
-                return Err(LogError::BadLba { lba, last: self.options.space.saturating_sub(1) });
+                let last = self.options.space.saturating_sub(1).into();
+                return Err(LogError::BadLba { lba: lba.into(), last });
             }
             self.scheme.on_trim(lba);
             let entry = std::mem::replace(&mut self.map[lba as usize], MapEntry::zeroed());

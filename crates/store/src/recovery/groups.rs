@@ -7,7 +7,7 @@ use super::run::Recovery;
 use super::zone_epoch::LateChunk;
 use crate::StoreError;
 use crate::format::Group;
-use crate::records::{Record, RecordKind};
+use crate::records::{NO_LBA, Record, RecordKind};
 
 impl Group {
     /// The times of its pages.
@@ -30,9 +30,9 @@ impl Recovery<'_> {
         let unsure: BTreeSet<Group> = named.filter(|group| group.from > known).collect();
         for group in unsure {
             let times = group.times();
-            let counts = |row: &&Record| row.lba != u32::MAX;
+            let counts = |row: &&Record| row.lba != NO_LBA;
             let rows = || chunks.iter().flat_map(|chunk| &chunk.records).filter(counts);
-            let there: BTreeMap<(u32, u32), Record> =
+            let there: BTreeMap<(u64, u32), Record> =
                 rows().map(|row| ((row.lba, row.sum), *row)).collect();
             // Cleaning may have copied a page, and both copies are there.
             let mut found = BTreeSet::new();
@@ -47,8 +47,8 @@ impl Recovery<'_> {
             let (pages, found) = (group.pages, found.len());
             tracing::debug!(pages, found, from = group.from, "a group was cut short");
             let rows = chunks.iter_mut().flat_map(|chunk| &mut chunk.records);
-            let rows = rows.filter(|row| row.lba != u32::MAX && times.contains(&row.time));
-            self.dropped.extend(rows.map(|row| std::mem::replace(&mut row.lba, u32::MAX)));
+            let rows = rows.filter(|row| row.lba != NO_LBA && times.contains(&row.time));
+            self.dropped.extend(rows.map(|row| std::mem::replace(&mut row.lba, NO_LBA)));
         }
         Ok(())
     }
@@ -57,14 +57,14 @@ impl Recovery<'_> {
     fn is_of_record(
         &self,
         mut row: Record,
-        there: &BTreeMap<(u32, u32), Record>,
+        there: &BTreeMap<(u64, u32), Record>,
     ) -> Result<bool, StoreError> {
         let sizes = self.inner.layout.sizes;
         let page = sizes.page_of(row.lba);
         loop {
             let (parent, lba) = match sizes.kind(row.lba) {
                 RecordKind::Image => return Ok(true),
-                RecordKind::Delta => (RecordKind::Image, Some(page)),
+                RecordKind::Delta => (RecordKind::Image, Some(page.into())),
                 RecordKind::Tail => (RecordKind::Delta, sizes.delta_of(page)),
             };
             match lba.and_then(|lba| there.get(&(lba, row.other))) {

@@ -13,7 +13,7 @@ use crate::format::{Group, MOST_MARKS, Note, PAGE, Witness};
 use crate::head::ChunkHead;
 use crate::layout::MOST_RECORDS;
 use crate::other_copy::read_sound;
-use crate::records::Sizes;
+use crate::records::{NO_LBA, Sizes};
 use crate::{Loss, StoreError};
 
 impl Recovery<'_> {
@@ -371,7 +371,7 @@ impl Recovery<'_> {
             Ok(()) => {
                 for (record, place) in chunk.records.iter_mut().zip(places) {
                     if crc32c::crc32c(&bytes[place]) != record.sum {
-                        self.dropped.push(std::mem::replace(&mut record.lba, u32::MAX));
+                        self.dropped.push(std::mem::replace(&mut record.lba, NO_LBA));
                     }
                 }
             }
@@ -385,5 +385,5 @@ fn page_beyond(head: &ChunkHead, body: &[u8], sizes: Sizes, hotness: bool) -> Op
     let unknown = sizes.with_unknown_pages();
     let (records, _) = head.records(body, unknown, hotness)?;
     let pages = records.iter().map(|record| unknown.page_of(record.lba));
-    pages.filter(|&page| sizes.is_delta(page)).max()
+    pages.filter(|&page| sizes.is_delta(page.into())).max()
 }

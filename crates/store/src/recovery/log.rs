@@ -9,8 +9,8 @@ use crate::StoreError;
 use crate::chunk_place::ChunkPlace;
 use crate::error::of_zone;
 use crate::format::{
-    LeafAt, MOST, MOST_MARKS, Mark, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, VERSION,
-    ZoneRow, rows,
+    LeafAt, MOST, MOST_MARKS, Mark, Note, PAGE, PlacedLeaf, SUPERBLOCKS, Super, TableHead,
+    UnitCounts, VERSION, ZoneRow, ZoneRun, rows,
 };
 use crate::head::{Head, MetaHead, MetaKind, TablePart};
 use crate::layout::Layout;
@@ -27,7 +27,7 @@ pub(super) fn find_superblock(device: &dyn Device) -> Result<RecordedOptions, St
         match first_head(device, zone, info)? {
             Ok(Some((head, body))) if head.is_super() => {
                 tracing::debug!(zone, page = head.page, "superblock found");
-                return options(&head, &body);
+                return options(&head, &body, zones.len() as u32);
             }
             Ok(Some(_)) => remains = remains.or(Some(StoreError::NoSuperblock { zone })),
             Ok(None) => {}
@@ -69,15 +69,19 @@ fn first_head(
     Ok(result)
 }
 
-/// The content of a superblock: the number of the store, its options, the metadata zones.
-fn options(head: &Head, body: &[u8]) -> Result<RecordedOptions, StoreError> {
+/// The content of a superblock of a device of so many zones: the number of the store, its options,
+/// the metadata zones.
+fn options(head: &Head, body: &[u8], zones: u32) -> Result<RecordedOptions, StoreError> {
     if head.version != VERSION {
         return Err(StoreError::Newer { found: head.version, known: VERSION });
     }
     let (fixed, rest) = body.split_at(size_of::<Super>());
-    // As many metadata zones as the options say: a layout refuses any other number.
+    // As many metadata zones as the options say, if the device has so many: a layout refuses any
+    // other number.
     let fixed: Super = bytemuck::pod_read_unaligned(fixed);
-    let meta = rows(rest, fixed.meta_zones as usize);
+    let runs: Vec<ZoneRun> = rows(rest, rest.len() / size_of::<ZoneRun>());
+    let all = runs.into_iter().flat_map(ZoneRun::zones);
+    let meta = all.take(fixed.meta_zones.min(zones) as usize).collect();
     Ok((head.store, (fixed, meta)))
 }
 
@@ -108,7 +112,8 @@ pub(super) struct Log {
 /// A checkpoint's table.
 pub(super) struct Table {
     pub(super) head: TableHead,
-    pub(super) root: Vec<LeafAt>,
+    /// The leaves that there are, in order, and their places.
+    pub(super) root: Vec<(u32, LeafAt)>,
     pub(super) zones: Vec<ZoneRow>,
     pub(super) chunks: Vec<u32>,
     pub(super) learned: Vec<u8>,
@@ -175,7 +180,7 @@ pub(super) fn read_log(
 /// The metadata zones that hold the table, leaves it names, or notes that it does not cover.
 fn needed(layout: &Layout, table: &Table, parts: &[u32], records: &[&MetaRecord]) -> Vec<bool> {
     let mut needed = vec![false; layout.meta.len()];
-    let leaves = table.root.iter().map(|at| at.page).filter(|&page| page != 0);
+    let leaves = table.root.iter().map(|(_, at)| at.page);
     let notes = later_notes(records, table).map(|r| r.payload - 1);
     for page in leaves.chain(parts.iter().copied()).chain(notes) {
         needed[(page / layout.fixed.device_pages) as usize] = true;
@@ -249,12 +254,12 @@ fn read_table(
 fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
     let (first, rest) = bytes.split_at_checked(size_of::<TableHead>())?;
     let head: TableHead = bytemuck::pod_read_unaligned(first);
-    let (root, rest) = rest.split_at_checked(head.leaves as usize * size_of::<LeafAt>())?;
+    let (root, rest) = rest.split_at_checked(head.leaves as usize * size_of::<PlacedLeaf>())?;
     let (zones, rest) = rest.split_at_checked(head.zones as usize * size_of::<ZoneRow>())?;
     let (chunks, rest) = rest.split_at_checked(head.chunks as usize * 4)?;
     let (learned, marks) = rest.split_at_checked(head.learned as usize)?;
     let table = Table {
-        root: rows(root, head.leaves as usize),
+        root: rows(root, head.leaves as usize).into_iter().map(PlacedLeaf::place).collect(),
         zones: rows(zones, head.zones as usize),
         chunks: rows(chunks, head.chunks as usize),
         learned: learned.to_vec(),
@@ -275,8 +280,9 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
             .chain(&[user, relocated, headers, padding, deltas, excess])
             .all(|&units| units < MOST / PAGE as u64)
         && table.zones.iter().all(|zone| zone.opening < MOST)
-        && head.leaves == layout.leaves()
-        && table.root.iter().all(|at| (at.page as usize) < meta_pages)
+        && table.root.is_sorted_by(|(a, _), (b, _)| a < b)
+        && table.root.last().is_none_or(|&(leaf, _)| leaf < layout.leaves())
+        && table.root.iter().all(|(_, at)| (1..meta_pages).contains(&(at.page as usize)))
         && chunks == table.chunks.len() as u64
         && table.zones.iter().all(|z| {
             layout.data.contains(&z.device_zone)

@@ -58,7 +58,7 @@ pub struct Opened {
     /// Synced pages that are missing.
     pub missing: Vec<Loss>,
     /// Pages of which a later copy was found that does not count, see [`Inner::write_anew`].
-    pub dropped: Vec<u32>,
+    pub dropped: Vec<u64>,
 }
 
 /// Opens a store, unless synced pages are missing and that is not accepted.

@@ -14,10 +14,10 @@ use super::log::{Table, durable_chunks, find_superblock, last_table};
 use super::run::{Gap, Recovery, Salvage};
 use super::zone_epoch::ZoneEpoch;
 use crate::error::of_zone;
-use crate::format::{BESIDE_ROWS, Group, LeafAt, Note, OPENED, PAGE, TRIMMED, TableHead};
+use crate::format::{BESIDE_ROWS, Group, Note, OPENED, PAGE, TRIMMED, TableHead};
 use crate::head::{BODY, ChunkHead, GROUP, Head, HeadKind};
 use crate::inner::Inner;
-use crate::layout::Layout;
+use crate::layout::{Layout, check_runs};
 use crate::meta::MetaLog;
 use crate::meta_scan::{MetaZoneScan, scan};
 use crate::records::{ROW, Sizes};
@@ -109,7 +109,7 @@ pub fn rebuild(
     device: Arc<dyn Device>,
     format: &Format,
     accept_loss: bool,
-) -> Result<(Rebuilt, Vec<u32>), StoreError> {
+) -> Result<(Rebuilt, Vec<u64>), StoreError> {
     let infos = device.report(0, device.geometry().zones)?;
     let content = |(zone, info)| content(&*device, zone, info);
     let contents: Vec<Content> = (0u32..).zip(&infos).map(content).collect::<Result<_, _>>()?;
@@ -130,7 +130,7 @@ pub fn rebuild(
     let told = chunks_of(&contents, store).map(|(_, first)| first.durable).max();
     let known = told.unwrap_or(0).max(old.covered);
     let durable = Durable { chunks: old.durable, notes: 0 };
-    let mut recovery = Recovery::new(&inner, no_table(&layout), old.trims, durable)?;
+    let mut recovery = Recovery::new(&inner, no_table(), old.trims, durable)?;
     let mut salvage = Salvage { known, unneeded: old.unneeded, ..Salvage::default() };
     recovery.epochs = epochs(&layout, &contents, store, &mut recovery.missing, &mut salvage);
     recovery.salvage = Some(salvage);
@@ -268,6 +268,7 @@ fn ring(layout: &Layout, contents: &[Content]) -> Result<Vec<u32>, StoreError> {
         );
         return Err(StoreError::Options { what: "options", why });
     }
+    check_runs(&usable)?;
     Ok(usable)
 }
 
@@ -333,11 +334,11 @@ fn epochs(
     epochs
 }
 
-fn no_table(layout: &Layout) -> Table {
+fn no_table() -> Table {
     let first = TableHead { next_seq: 1, next_opening: 1, next_serial: 1, ..TableHead::default() };
     Table {
         head: first,
-        root: vec![LeafAt::default(); layout.leaves() as usize],
+        root: Vec::new(),
         zones: Vec::new(),
         chunks: Vec::new(),
         learned: Vec::new(),

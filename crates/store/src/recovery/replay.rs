@@ -8,7 +8,7 @@ use frostline_zone::ZoneState;
 use super::run::{Latest, Recovery};
 use super::zone_epoch::{LateChunk, ZoneEpoch};
 use crate::format::{Note, OPENED, PAGE, TRIMMED};
-use crate::records::{Record, RecordKind};
+use crate::records::{NO_LBA, Record, RecordKind};
 use crate::{Loss, StoreError};
 
 /// Deltas and tails that were written or copied since the checkpoint, by page.
@@ -71,7 +71,7 @@ impl Recovery<'_> {
                 let to = Some((chunk.epoch, at.slot.offset));
                 let (seq, units) = (chunk.head.seq, at.units);
                 let found = Latest { time, seq, to, units, sum, other };
-                if lba == u32::MAX {
+                if lba == NO_LBA {
                     continue;
                 }
                 let page = sizes.page_of(lba);
@@ -86,12 +86,12 @@ impl Recovery<'_> {
         }
         for (lba, trim) in trims {
             self.time = self.time.max(trim.time);
-            self.take(lba, trim);
+            self.take(lba.into(), trim);
         }
         self.take_changes(&late)
     }
 
-    fn take(&mut self, lba: u32, found: Latest) {
+    fn take(&mut self, lba: u64, found: Latest) {
         let latest = self.latest.entry(lba).or_insert(found);
         if (found.time, found.seq) > (latest.time, latest.seq) {
             *latest = found;
@@ -105,16 +105,18 @@ impl Recovery<'_> {
         if sizes.first_delta() == 0 {
             return Ok(());
         }
-        let pages: BTreeSet<u32> = self.latest.keys().chain(late.keys()).copied().collect();
+        let late_pages = late.keys().map(|&page| u64::from(page));
+        let pages: BTreeSet<u64> = self.latest.keys().copied().chain(late_pages).collect();
         let logical_pages = self.inner.layout.fixed.logical_pages;
-        for page in pages.into_iter().filter(|&page| u64::from(page) < logical_pages) {
+        for page in pages.into_iter().filter(|&page| page < logical_pages) {
+            let page = page as u32;
             let lbas = sizes.delta_of(page).zip(sizes.tail_of(page));
             let Some((of_delta, of_tail)) = lbas else { continue };
             let mapped = self.inner.mapped(self.inner.state()?, page)?;
             let before = mapped.place_of(RecordKind::Image).map(|(_, sum)| sum);
             let [delta, tail] = mapped.changes().map(|place| place.map(|(_, sum)| sum));
             drop(mapped);
-            let image = self.latest.get(&page).copied();
+            let image = self.latest.get(&page.into()).copied();
             // The table's delta is still one of a copy of its image, if cleaning did not merge both.
             let stays = image.is_none_or(|image| {
                 let is_copy = image.to.is_some() && image.time <= self.head.time;
@@ -143,7 +145,7 @@ impl Recovery<'_> {
     }
 
     /// Takes the newest delta or tail of a page; without one, that of the table counts no more if it `ended`.
-    fn take_change(&mut self, lba: u32, newest: Option<Latest>, ended: bool) {
+    fn take_change(&mut self, lba: u64, newest: Option<Latest>, ended: bool) {
         let latest = newest.or(ended.then(|| Latest::trimmed(0)));
         if let Some(latest) = latest {
             self.latest.insert(lba, latest);
@@ -159,13 +161,13 @@ impl Recovery<'_> {
             .filter(|(_, epoch)| epoch.row.is_some())
             .map(|(index, epoch)| (epoch.zone, index))
             .collect();
-        let pages: Vec<u32> = self.latest.keys().copied().collect();
-        for lba in pages {
+        let lbas: Vec<u64> = self.latest.keys().copied().collect();
+        for lba in lbas {
             let layout = &self.inner.layout;
-            if u64::from(lba) >= layout.sizes.lbas(layout.fixed.logical_pages) {
+            if lba >= layout.sizes.lbas(layout.fixed.logical_pages) {
                 self.latest.remove(&lba);
                 if let Some(salvage) = &mut self.salvage {
-                    salvage.beyond = salvage.beyond.max(Some(lba));
+                    salvage.beyond = salvage.beyond.max(Some(layout.sizes.page_of(lba)));
                 }
                 continue;
             }
@@ -264,7 +266,9 @@ impl Recovery<'_> {
 
     /// Marks the pages that lay in zones which are gone, and which no newer copy was found of.
     pub(super) fn lose_pages(&mut self, zones: &mut BTreeMap<u32, Loss>) -> Result<(), StoreError> {
-        for leaf in 0..self.inner.layout.leaves() {
+        let mut next = 0;
+        while let Some(leaf) = self.inner.next_leaf(next)? {
+            next = leaf + 1;
             for (lba, at, _) in self.inner.records_of_leaf(leaf)? {
                 if let Some(loss) = zones.get_mut(&at.slot.zone)
                     && !self.latest.contains_key(&lba)

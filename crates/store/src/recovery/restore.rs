@@ -68,8 +68,7 @@ impl Recovery<'_> {
         let mut state = self.inner.state()?;
         if let Some(leaf) = state.volume.map().last_leaf() {
             // It tells which LBAs are in use at all. One that can't be read is met again when it is used.
-            let first = state.volume.map().leaves().pages_of(leaf).start;
-            drop(self.inner.mapped(state, first));
+            drop(self.inner.mapped(state, self.inner.layout.leaf.pages_of_leaf(leaf).start));
             state = self.inner.state()?;
         }
         state.restore(Restored {

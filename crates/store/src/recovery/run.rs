@@ -43,9 +43,9 @@ pub(super) struct Recovery<'a> {
     /// The chunks and notes that were durable, as notes and the engine tell.
     pub(super) durable: Durable,
     /// Pages of which a copy was found that a crash tore, or of a group that it cut short.
-    pub(super) dropped: Vec<u32>,
+    pub(super) dropped: Vec<u64>,
     pub(super) epochs: Vec<ZoneEpoch>,
-    pub(super) latest: BTreeMap<u32, Latest>,
+    pub(super) latest: BTreeMap<u64, Latest>,
     /// Valid records: pages, deltas and tails.
     pub(super) valid: i64,
     /// Of these, deltas and tails.
@@ -153,7 +153,7 @@ impl<'a> Recovery<'a> {
     }
 
     /// Counts a valid record more or less.
-    pub(super) fn count_valid(&mut self, lba: u32, change: i64) {
+    pub(super) fn count_valid(&mut self, lba: u64, change: i64) {
         self.valid += change;
         if self.inner.layout.sizes.is_delta(lba) {
             self.deltas += change;

@@ -25,8 +25,8 @@ fn state() -> State {
     state
 }
 
-fn page(state: &mut State, lba: u32) -> MappedPage<&mut State> {
-    MappedPage::of(state, lba).ok().expect("a leaf in memory")
+fn page(state: &mut State, lba: impl Into<u64>) -> MappedPage<&mut State> {
+    MappedPage::of(state, lba.into()).ok().expect("a leaf in memory")
 }
 
 fn write(state: &mut State, lba: u32) {
@@ -40,7 +40,7 @@ fn place(state: &mut State, lba: u32) -> frostline_log::Slot {
     page(state, lba).place().expect("a page that was written").0.slot
 }
 
-fn is_in_memory(state: &mut State, lba: u32) -> bool {
+fn is_in_memory(state: &mut State, lba: impl Into<u64>) -> bool {
     let mut content = [0; 4096];
     let found = page(state, lba).find(&mut content).unwrap().expect("a page that was written");
     assert!(content == PAGE || !matches!(found, RecordLookup::Copied(_)));
@@ -73,10 +73,10 @@ fn victim(state: &mut State) -> u32 {
 
 /// Moves the valid pages of a victim elsewhere.
 fn copy_pages_of(state: &mut State, zone: u32) {
-    for lba in 0..64 {
+    for lba in 0..64u32 {
         let from = page(state, lba).place().map(|(at, _)| at);
         if let Some(from) = from.filter(|from| from.slot.zone == zone) {
-            let record = Record { lba, bytes: 4096, ..Record::default() };
+            let record = Record { lba: lba.into(), bytes: 4096, ..Record::default() };
             relocate(state, from, record);
         }
     }
@@ -95,13 +95,13 @@ fn a_page_whose_leaf_is_not_in_memory_can_not_be_had() {
 fn a_page_is_read_from_memory_until_its_chunk_is_written() {
     let mut state = state();
     write(&mut state, 3);
-    assert!(is_in_memory(&mut state, 3));
+    assert!(is_in_memory(&mut state, 3u32));
     let last = state.seal_all();
-    assert!(is_in_memory(&mut state, 3) && !state.chunks.is_written(last));
+    assert!(is_in_memory(&mut state, 3u32) && !state.chunks.is_written(last));
     let chunks = state.chunks.take_outgoing();
     assert_eq!(chunks.len(), 1);
     chunks.into_iter().for_each(|chunk| state.chunk_written(chunk));
-    assert!(!is_in_memory(&mut state, 3) && state.chunks.is_written(last));
+    assert!(!is_in_memory(&mut state, 3u32) && state.chunks.is_written(last));
 }
 
 #[test]
@@ -184,11 +184,11 @@ fn cleaning_that_found_no_victim_is_tried_again_after_a_write_or_a_trim() {
         assert!(state.begin_cleaning().is_empty() && state.nothing_to_clean());
     };
     find_nothing(&mut state);
-    assert!(!page(&mut state, 1).trim().unwrap());
+    assert!(!page(&mut state, 1u32).trim().unwrap());
     assert!(state.nothing_to_clean(), "a page that was never written leaves no garbage");
     write(&mut state, 1);
     assert!(!state.nothing_to_clean());
     find_nothing(&mut state);
-    assert!(page(&mut state, 1).trim().unwrap());
+    assert!(page(&mut state, 1u32).trim().unwrap());
     assert!(!state.nothing_to_clean());
 }

@@ -30,7 +30,10 @@ impl Forged {
     pub fn of(zones: Vec<Vec<u8>>) -> Forged {
         let is_super = |bytes: &&Vec<u8>| bytes.starts_with(b"FRST") && word(bytes, 8) == 1;
         let first = zones.iter().find(is_super).expect("a superblock");
-        let ring = (0..word(first, 40) as usize).map(|i| word(first, 400 + 4 * i) as usize);
+        let ring = (0..word(first, 40) as usize).flat_map(|run| {
+            let begin = word(first, 408 + 8 * run) as usize;
+            begin..begin + word(first, 412 + 8 * run) as usize
+        });
         let (ring, zone_pages) = (ring.collect(), word(first, 112) as usize);
         Forged { ring, zone_pages, zones }
     }
@@ -65,19 +68,20 @@ impl Forged {
 
     /// Makes the sums of leaves right, and of everything that names them.
     pub fn seal_metadata(&mut self) {
-        let Some(&(zone, at, payload)) = self.records(3).first() else { return };
-        let leaf_pages = payload / word(&self.zones[zone][at * PAGE..], 40).max(1) as usize;
         for record in self.records(4) {
             let leaves = word(self.payload(record), 80) as usize;
-            let room = (self.payload(record).len() - ROOT) / 16;
+            let room = (self.payload(record).len() - ROOT) / 24;
             for leaf in 0..leaves.min(room) {
-                let at = ROOT + 16 * leaf;
-                let page = word(self.payload(record), at) as usize;
+                let at = ROOT + 24 * leaf;
+                let page = word(self.payload(record), at + 4) as usize;
+                let pages = word(self.payload(record), at + 8) as usize;
                 let (place, first) = (page / self.zone_pages, page % self.zone_pages);
                 let zone = self.ring.get(place).map(|&zone| &self.zones[zone]);
-                let bytes = zone.and_then(|z| z.get(first * PAGE..(first + leaf_pages) * PAGE));
+                let bytes = zone.and_then(|z| {
+                    z.get(first * PAGE..first.saturating_add(pages).saturating_mul(PAGE))
+                });
                 if let Some(sum) = bytes.filter(|_| page > 0).map(crc32c::crc32c) {
-                    set_word(self.payload(record), at + 4, sum);
+                    set_word(self.payload(record), at + 12, sum);
                 }
             }
         }

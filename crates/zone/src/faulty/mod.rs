@@ -15,7 +15,7 @@ use crate::{Device, DeviceError, Geometry, Operation, ZoneInfo};
 use decay::Decay;
 pub use fault::{Fault, Tail};
 use nth::Nth;
-use unflushed::Unflushed;
+use unflushed::{Finished, Unflushed};
 
 /// A device with faults that are drawn from a seed, or set by hand: for tests of recovery.
 ///
@@ -63,6 +63,7 @@ struct FaultyState {
     schedule: BTreeMap<u64, Vec<Fault>>,
     nth: Nth,
     unflushed: BTreeMap<u32, Unflushed>,
+    finished: Finished,
     decay: Decay,
     flush_failed: bool,
 }
@@ -78,6 +79,7 @@ impl Faulty {
             schedule: BTreeMap::new(),
             nth: Nth::default(),
             unflushed: BTreeMap::new(),
+            finished: Finished::new(),
             decay: Decay::default(),
             flush_failed: false,
         };
@@ -167,9 +169,11 @@ impl Faulty {
         let tail = state.tail;
         if is_lossy {
             let lost = std::mem::take(&mut unflushed);
-            unflushed::lose(&*self.inner, lost, tail, &mut state.chance)?;
+            let FaultyState { finished, chance, .. } = &mut *state;
+            unflushed::lose(&*self.inner, lost, finished, tail, chance)?;
         }
         let (chance, decay) = (state.chance.clone(), state.decay.clone());
+        let finished = state.finished.clone();
         let next = FaultyState {
             chance,
             tail,
@@ -178,6 +182,7 @@ impl Faulty {
             schedule: BTreeMap::new(),
             nth: Nth::default(),
             unflushed,
+            finished,
             decay,
             flush_failed: false,
         };
@@ -366,8 +371,8 @@ impl Device for Faulty {
             self.inner.read(zone, 0, &mut past)?;
             state.nth.remember(zone, past);
         }
-        let FaultyState { unflushed, chance, .. } = &mut *state;
-        unflushed::reset(unflushed, &*self.inner, zone, chance)?;
+        let FaultyState { unflushed, finished, chance, .. } = &mut *state;
+        unflushed::reset(unflushed, finished, &*self.inner, zone, chance)?;
         state.decay.heal(zone);
         if is_cut { Err(DeviceError::Crashed) } else { Ok(()) }
     }
@@ -378,7 +383,8 @@ impl Device for Faulty {
         if is_cut && state.chance.one_in(2) {
             return Err(DeviceError::Crashed);
         }
-        unflushed::finish(&mut state.unflushed, &*self.inner, zone)?;
+        let FaultyState { unflushed, finished, .. } = &mut *state;
+        unflushed::finish(unflushed, finished, &*self.inner, zone)?;
         if is_cut { Err(DeviceError::Crashed) } else { Ok(()) }
     }
 

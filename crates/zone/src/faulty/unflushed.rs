@@ -46,9 +46,14 @@ pub(super) fn appended(all: &mut BTreeMap<u32, Unflushed>, zone: u32, at: u64, b
     record(all, zone, at).since.written = at + bytes;
 }
 
+/// The bytes that were appended to zones before they were finished, by zone. What a finish leaves
+/// behind them may be much, and is zeroes.
+pub(super) type Finished = BTreeMap<u32, u64>;
+
 /// Resets the zone.
 pub(super) fn reset(
     all: &mut BTreeMap<u32, Unflushed>,
+    finished: &mut Finished,
     device: &dyn Device,
     zone: u32,
     chance: &mut Chance,
@@ -61,8 +66,9 @@ pub(super) fn reset(
         || Since { durable: info.write_pointer, written: info.write_pointer, finished: false },
         |record| record.since,
     );
-    let bytes = content(device, zone, since)?;
+    let bytes = content(device, zone, since, finished)?;
     device.reset(zone)?;
+    finished.remove(&zone);
     let record = record(all, zone, 0);
     if record.earlier.is_none() || chance.one_in(2) {
         record.earlier = Some((since, bytes));
@@ -74,12 +80,14 @@ pub(super) fn reset(
 /// Finishes the zone.
 pub(super) fn finish(
     all: &mut BTreeMap<u32, Unflushed>,
+    finished: &mut Finished,
     device: &dyn Device,
     zone: u32,
 ) -> Result<(), DeviceError> {
     let info = device.zone(zone)?;
     device.finish(zone)?;
     if info.state != ZoneState::Full {
+        finished.insert(zone, info.write_pointer);
         record(all, zone, info.write_pointer).since.finished = true;
     }
     Ok(())
@@ -89,6 +97,7 @@ pub(super) fn finish(
 pub(super) fn lose(
     device: &dyn Device,
     all: BTreeMap<u32, Unflushed>,
+    ends: &mut Finished,
     tail: Tail,
     chance: &mut Chance,
 ) -> Result<(), DeviceError> {
@@ -98,7 +107,7 @@ pub(super) fn lose(
         let reset_is_lost = earlier.is_some() && chance.one_in(2);
         let (since, bytes) = match earlier {
             Some(earlier) if reset_is_lost => earlier,
-            _ => (since, content(device, zone, since)?),
+            _ => (since, content(device, zone, since, ends)?),
         };
         survivors.push(survive(zone, since, bytes, block, tail, chance));
     }
@@ -108,15 +117,23 @@ pub(super) fn lose(
     }
     for Survivor { zone, bytes, finished } in survivors {
         device.append(zone, 0, &bytes)?;
+        ends.remove(&zone);
         if finished {
             device.finish(zone)?;
+            ends.insert(zone, bytes.len() as u64);
         }
     }
     device.flush()
 }
 
-fn content(device: &dyn Device, zone: u32, since: Since) -> Result<Vec<u8>, DeviceError> {
-    let mut bytes = vec![0; since.written as usize];
+fn content(
+    device: &dyn Device,
+    zone: u32,
+    since: Since,
+    finished: &Finished,
+) -> Result<Vec<u8>, DeviceError> {
+    let appended = finished.get(&zone).map_or(since.written, |&end| end.min(since.written));
+    let mut bytes = vec![0; appended as usize];
     device.read(zone, 0, &mut bytes)?;
     Ok(bytes)
 }
@@ -156,6 +173,8 @@ fn survive(
         end = range.end as u64;
         garble(&mut bytes[range], chance);
     }
+    // The rest of a zone that was finished.
+    finished |= (bytes.len() as u64) < end;
     bytes.truncate(end as usize);
     Survivor { zone, bytes, finished }
 }
