@@ -267,7 +267,8 @@ fn a_transaction_that_the_log_does_not_take_is_refused_until_there_is_a_larger_o
     for (log_bytes, fits) in [(4 << 20, false), (128 << 20, true)] {
         let db = Options::new().bound(512 << 20).log_bytes(log_bytes).in_memory().unwrap();
         let items = db.table("items").unwrap();
-        let put = db.update(|tx| tx.put(items, "large", vec![7; 4 << 20]));
+        let records = (0..10_000u32).map(u32::to_be_bytes);
+        let put = db.update(|tx| records.clone().try_for_each(|key| tx.put(items, key, [7; 100])));
         match put {
             Ok(()) => assert!(fits),
             Err(Error::Refused(why)) => {

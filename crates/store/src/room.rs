@@ -31,6 +31,9 @@ use crate::{Store, StoreError};
 /// one in so many parts of its room is left.
 const TIGHT: u64 = 16;
 
+/// Of room that an engine does not need yet, it is promised one in so many parts.
+const AHEAD: u64 = 8;
+
 /// It writes each page in the form that takes least once less than one in so many parts is left.
 const SHORT: u64 = 64;
 
@@ -223,7 +226,7 @@ impl State {
 impl Store {
     /// Promises an engine of a [thin](crate::Format::thin) store that it can write so many pages,
     /// whole, whatever others write. It replaces what the engine was promised before, so the pages
-    /// that it has not written since are to be among them. It gets `wishes` pages if there are as
+    /// that it has not written since are to be among them. It gets `wishes` pages if there are
     /// many, and `needs` at least. None, and the former promise stays, if there are fewer. Writes
     /// of the engine do not count against the promise: it asks again when it has changed as many
     /// pages.
@@ -249,7 +252,8 @@ impl Store {
         if room < needs {
             return Ok(None);
         }
-        let granted = wishes.max(needs).min(room);
+        // Most of the room stays for other engines.
+        let granted = wishes.clamp(needs, needs + (room - needs) / AHEAD);
         state.promises.0.insert(engine, granted);
         Ok(Some(granted))
     }

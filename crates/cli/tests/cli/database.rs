@@ -337,7 +337,7 @@ fn what_has_no_room_says_what_would_help() {
     let full = format!("{small} --size 12MiB --log 6MiB --transactions 10 --record full.parquet");
     let said = scratch.fails(1, &full);
     assert_eq!(scratch.names(), [""; 0], "nothing is left of the trace");
-    assert!(said.starts_with("frostline: mem:: the database is full: all its "), "{said}");
+    assert!(said.starts_with("frostline: mem:: the database is full with "), "{said}");
     assert!(said.ends_with("hint: a larger --size\n"), "{said}");
     let said = scratch.fails(2, &format!("{small} --size 2MiB"));
     assert!(said.contains("too small") && said.contains("hint: a larger --size"), "{said}");

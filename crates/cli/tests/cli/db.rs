@@ -277,5 +277,6 @@ fn a_copy_has_all_records_under_another_scheme() {
     assert_eq!((info["scheme"].as_str(), info["unit"].as_u64()), (Some("sepbit"), Some(64)));
     let said = scratch.fails(2, "db copy file:d file:f --scheme nonesuch");
     assert!(said.contains("nonesuch") && !scratch.path("f").exists(), "{said}");
-    scratch.fails(1, "db copy file:d file:e");
+    let said = scratch.fails(2, "db copy file:d file:e");
+    assert!(said.contains("not empty"), "{said}");
 }

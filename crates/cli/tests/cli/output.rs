@@ -87,7 +87,10 @@ fn json_has_the_fields_of_the_contract() {
     let report = zipf().json("sim z.u32 --zone 256KiB --scheme sepbit --window 30000 --json -");
     let report = without_commit(report);
     assert_eq!(fields(&report), "command frostline runs setup trace");
-    assert_eq!(fields(&report["trace"]), "bytes format path sha256 unique_pages user_writes");
+    assert_eq!(
+        fields(&report["trace"]),
+        "bytes format path requests_guessed sha256 unique_pages user_writes"
+    );
     let run = &report["runs"][0];
     assert_eq!(
         fields(run),
