@@ -55,7 +55,7 @@ fn write(db: &Db, table: Table, n: u32, value: Option<&[u8]>) -> bool {
         let mut transaction = db.begin().unwrap();
         match value {
             Some(value) => transaction.put(table, &key(n), value).unwrap(),
-            None => _ = transaction.delete(table, &key(n)).unwrap(),
+            None => transaction.delete(table, &key(n)).unwrap(),
         }
         match transaction.commit() {
             Ok(_) => return true,
@@ -84,7 +84,7 @@ fn compare(db: &Db, table: Table, content: &Content) {
     let mut scan = look.scan_all(table, Direction::Forward);
     for (&n, value) in content {
         let found = scan.next().unwrap().unwrap_or_else(|| panic!("record {n} is missing"));
-        assert_eq!((&found.0[..], &found.1[..]), (&key(n)[..], &value[..]), "record {n}");
+        assert_eq!((found.0, found.1), (&key(n)[..], &value[..]), "record {n}");
     }
     assert!(scan.next().unwrap().is_none());
     drop(scan);

@@ -18,7 +18,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Ends the chunk of `class`: the next record of its open zone begins with a page. Where no other chunk
     /// fits behind it on the device, the zone is sealed. Nothing happens if the class has no chunk.
     pub fn end_chunk(&mut self, class: usize) {
-        let zone = self.open[class].end.wrapping_sub(1) >> self.shift;
+        let zone = self.open_zones[class];
         let before = self.padding_of(zone);
         self.end_full_chunk(class);
         let added = self.padding_of(zone) - before;

@@ -86,7 +86,7 @@ impl<'t> Life<'t> {
             // Half of the histories use a part of their log, but for large transactions.
             recovery_bytes: (seed / 12 % 2 == 1).then_some(0),
             // In a third of the histories long values have pages of their own.
-            longest_logged_value: if seed % 3 == 0 { 1500 } else { usize::MAX },
+            longest_logged_value: if seed.is_multiple_of(3) { 1500 } else { usize::MAX },
             ..Options::default()
         };
         let device = Arc::new(Faulty::new(memory.clone(), seed).with_tail(tail));
