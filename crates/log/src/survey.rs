@@ -57,7 +57,7 @@ impl Survey {
             self.phase = self.phase.wrapping_add(STEP);
             // Fewer than 2^32 places.
             let places = self.reach.div_ceil(TOGETHER);
-            self.turn = (u64::from(self.phase) * places >> 32) * TOGETHER;
+            self.turn = ((u64::from(self.phase) * places) >> 32) * TOGETHER;
         }
     }
 }

@@ -95,7 +95,9 @@ impl Layout {
         let fits = u64::from(fits(classes)) * u64::from(sure_images(&fixed, sizes));
         let usual = if format.thin { fits * THIN } else { fits };
         fixed.logical_pages = format.logical_pages.unwrap_or(usual).min(MOST_PAGES);
-        fixed.whole_pages = if format.thin { fits } else { fixed.logical_pages };
+        // Fewer pages than fit whole make no thin store.
+        let whole = if format.thin { fits } else { fixed.logical_pages };
+        fixed.whole_pages = whole.min(fixed.logical_pages);
         let sizes = sizes.with_pages(fixed.logical_pages);
         check_room(&fixed, sizes, zones, volume, classes)?;
         let usual = fixed.whole_pages.max(fixed.zone_pages.into());

@@ -158,7 +158,7 @@ impl Model {
             }
             self.last = self.last.max(lba);
             self.turn += 1;
-            if self.turn % 8 == 0 || self.turn > self.last {
+            if self.turn.is_multiple_of(8) || self.turn > self.last {
                 // The next stretch of eight, at a multiple of the golden ratio.
                 self.stretches = self.stretches.wrapping_add(1);
                 let part = self.stretches.wrapping_mul(0x9e37_79b9);
