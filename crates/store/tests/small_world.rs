@@ -24,7 +24,7 @@ use frostline_store::{Cleaning, Compression, Format, Open, Store};
 use versioned::{Contents, Writer};
 use worlds::{Recoveries, Unflushed, World};
 
-const ZONES: u64 = 11;
+const ZONES: u64 = 12;
 const ZONE: u64 = 18;
 /// Contents are so regular that compressed images would be shorter than any delta.
 const OPEN: Open =
