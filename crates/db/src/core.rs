@@ -12,8 +12,8 @@ use crate::layout::FEWEST_LOG_ZONES;
 use crate::mvcc::WriteSet;
 use crate::overflow::Unowned;
 use crate::pool::CLEAN;
+use crate::promised::Promised;
 use crate::record::STORE;
-use crate::room::Promised;
 use crate::tree::Trees;
 use crate::{DbError, Options};
 
@@ -34,7 +34,7 @@ pub struct Core {
     /// Unused write sets.
     spare: Mutex<Vec<Arc<WriteSet>>>,
     /// The room in the store for pages that are not written.
-    pub(crate) promised: Promised,
+    pub(crate) promised: Mutex<Promised>,
     /// Bytes that commits under way are about to log.
     pub(crate) logging: Mutex<u64>,
     pub(crate) logged: Condvar,
@@ -114,7 +114,7 @@ impl Core {
             longest_logged_value: options.longest_logged_value,
             unowned: Unowned::default(),
             spare: Mutex::default(),
-            promised: Promised::default(),
+            promised: Mutex::default(),
             logging: Mutex::default(),
             logged: Condvar::new(),
             checkpoint_wanted: AtomicBool::new(false),

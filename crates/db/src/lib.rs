@@ -71,6 +71,7 @@ mod options;
 mod overflow;
 mod pages;
 mod pool;
+mod promised;
 mod record;
 mod recovery;
 mod room;

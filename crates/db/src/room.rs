@@ -10,26 +10,13 @@
 //! Deletes may use a part of the room that others may not. They make pages shorter, so it is hardly
 //! ever needed.
 
-use parking_lot::Mutex;
-
 use crate::DbError;
 use crate::core::Core;
+use crate::promised::Promised;
 
 /// Pages for which a promise is asked beyond what is needed, at least; and the share of memory's
 /// pages, all of which are looked at to find those that changed.
 const AHEAD: (u64, u64) = (64, 4);
-
-/// The room that the store has promised to a database.
-#[derive(Default)]
-pub struct Promised(Mutex<State>);
-
-#[derive(Default)]
-struct State {
-    /// Pages that commits may still change before the store is asked again.
-    left: u64,
-    /// Pages that commits under way may change.
-    under_way: u64,
-}
 
 /// Pages that a commit may change until this is dropped.
 pub struct PageRoom<'c> {
@@ -41,11 +28,12 @@ impl Core {
     /// Makes sure that this many pages can be changed, and written in time. `shrinks`: they hardly
     /// become longer.
     ///
-    /// # Errors The store has no room for them.
+    /// # Errors
+    /// The store has no room for them.
     pub fn page_room(&self, pages: u64, shrinks: bool) -> Result<PageRoom<'_>, DbError> {
         let mut is_written = false;
         loop {
-            let mut state = self.promised.0.lock();
+            let mut state = self.promised.lock();
             if state.left < pages {
                 self.ask(&mut state, pages, shrinks)?;
             }
@@ -68,7 +56,7 @@ impl Core {
     }
 
     /// Asks the store for a promise of more pages.
-    fn ask(&self, state: &mut State, pages: u64, shrinks: bool) -> Result<(), DbError> {
+    fn ask(&self, state: &mut Promised, pages: u64, shrinks: bool) -> Result<(), DbError> {
         let space = self.trees.space();
         let changed = self.trees.pool.changed_pages() + state.under_way;
         let ahead = AHEAD.0.max(self.trees.pool.most_pages() / AHEAD.1);
@@ -84,6 +72,6 @@ impl Core {
 impl Drop for PageRoom<'_> {
     fn drop(&mut self) {
         // What it changed is counted among the changed pages by now.
-        self.core.promised.0.lock().under_way -= self.pages;
+        self.core.promised.lock().under_way -= self.pages;
     }
 }

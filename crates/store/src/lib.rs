@@ -72,6 +72,7 @@ mod options;
 mod other_copy;
 mod packing;
 mod page_delta;
+mod promises;
 mod reading;
 mod records;
 mod recovery;

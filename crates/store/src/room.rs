@@ -18,8 +18,6 @@
 //!
 //! [`Super::whole_pages`]: crate::format::Super::whole_pages
 
-use std::collections::BTreeMap;
-
 use frostline_log::{LogError, ZoneImage};
 
 use crate::format::PAGE;
@@ -113,16 +111,6 @@ impl Layout {
         let parts = units[1..].iter().filter(|&&units| units > 0).count();
         let image = if units[0] > 0 { self.beside_image() } else { 0 };
         all * u64::from(self.sizes.unit()) + image + (parts * BESIDE_DELTA) as u64
-    }
-}
-
-/// Pages that engines have yet to write, by their numbers.
-#[derive(Default)]
-pub struct Promises(BTreeMap<u32, u64>);
-
-impl Promises {
-    fn of_others(&self, engine: u32) -> u64 {
-        self.0.iter().filter(|&(&other, _)| other != engine).map(|(_, pages)| pages).sum()
     }
 }
 
@@ -234,7 +222,8 @@ impl Store {
     /// A part of the room is kept for what makes pages shorter or leaves them as they are: it is
     /// there for `last`.
     ///
-    /// # Errors A thread of the store panicked.
+    /// # Errors
+    /// A thread of the store panicked.
     pub fn promise(
         &self,
         engine: u32,
@@ -254,7 +243,7 @@ impl Store {
         }
         // Most of the room stays for other engines.
         let granted = wishes.clamp(needs, needs + (room - needs) / AHEAD);
-        state.promises.0.insert(engine, granted);
+        state.promises.make(engine, granted);
         Ok(Some(granted))
     }
 }

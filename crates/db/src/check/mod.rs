@@ -117,7 +117,7 @@ impl Db {
         let mut reached = Used::none(core.trees.pages.limit());
         reached.set(LABEL_PAGE, true)?;
         let mut long_values = LongValues::default();
-        // What is left of a table whose pages are being freed is no whole tree.
+        // A table whose pages are being freed is no whole tree any more.
         let (mut is_complete, deleted) = (true, core.unowned.trees());
         is_complete &= deleted.iter().all(|tree| tree.from.is_empty());
         for (table, root) in roots(core, &deleted) {

@@ -28,7 +28,7 @@ struct LongValue {
     bytes: usize,
     /// Pieces or pages that were found, which come in order.
     found: usize,
-    /// What the head of a value in pages says.
+    /// Number and length of a value in pages, by its head.
     owner: Option<Owner>,
 }
 

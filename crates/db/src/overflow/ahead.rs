@@ -30,7 +30,7 @@ pub struct Pinned<'d> {
 }
 
 impl<'d> Pinned<'d> {
-    /// What is logged from now on is needed.
+    /// Recovery needs the log from now on.
     pub fn from_now(core: &'d Core) -> Self {
         let position = core.trees.wal().end() + 1;
         core.trees.pages.pin(position);
