@@ -27,7 +27,7 @@ struct Claim {
     expected: f64,
     /// The share of the expected value by which the found one may differ.
     tolerance: f64,
-    /// What a paper says, if it says it in figures.
+    /// The paper's figure, if it gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     paper: Option<f64>,
 }

@@ -58,7 +58,7 @@ pub fn more_pages(space: &Space) -> String {
     }
 }
 
-/// What a store takes of its device, as a text.
+/// The used, reclaimable and free bytes of a store, as a text.
 pub fn space(space: &Space) -> String {
     let [total, used, reclaimable, free] =
         [space.total, space.used, space.reclaimable, space.free].map(binary);
