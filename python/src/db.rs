@@ -485,7 +485,10 @@ impl Transaction {
 
     /// Gives up a value that was gathered.
     fn drop_value(&self, py: Python<'_>, number: usize) -> Result<()> {
-        self.with(py, |tx, _| Ok(drop(tx.value(number)?.take())))
+        self.with(py, |tx, _| {
+            tx.value(number)?.take();
+            Ok(())
+        })
     }
 
     /// Bytes of the value of a key, none if it is absent.
