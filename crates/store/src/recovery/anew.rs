@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use frostline_log::LogError;
 
-use crate::delta::ChangedWords;
+use crate::engine::inner::Inner;
 use crate::format::PAGE;
-use crate::inner::Inner;
+use crate::format::delta::ChangedWords;
 use crate::{PageWrite, StoreError};
 
 impl Inner {

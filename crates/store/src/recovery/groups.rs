@@ -7,7 +7,7 @@ use super::run::Recovery;
 use super::zone_epoch::LateChunk;
 use crate::StoreError;
 use crate::format::Group;
-use crate::records::{NO_LBA, Record, RecordKind};
+use crate::format::records::{NO_LBA, Record, RecordKind};
 
 impl Group {
     /// The times of its pages.

@@ -7,13 +7,13 @@ use frostline_zone::{AlignedBuf, ZoneInfo, ZoneState};
 use super::log::first_missing;
 use super::run::{Gap, Recovery};
 use super::zone_epoch::{LateChunk, ZoneEpoch};
-use crate::chunk_place::ChunkPlace;
+use crate::engine::other_copy::read_sound;
 use crate::error::of_zone;
+use crate::format::chunk_place::ChunkPlace;
+use crate::format::head::ChunkHead;
+use crate::format::layout::MOST_RECORDS;
+use crate::format::records::{NO_LBA, Sizes};
 use crate::format::{Group, MOST_MARKS, Note, PAGE, Witness};
-use crate::head::ChunkHead;
-use crate::layout::MOST_RECORDS;
-use crate::other_copy::read_sound;
-use crate::records::{NO_LBA, Sizes};
 use crate::{Loss, StoreError};
 
 impl Recovery<'_> {

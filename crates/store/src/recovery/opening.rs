@@ -9,11 +9,11 @@ use frostline_zone::{Device, ZoneState};
 
 use super::log::{find_superblock, read_log};
 use super::run::Recovery;
-use crate::inner::Inner;
-use crate::layout::Layout;
-use crate::meta::MetaLog;
+use crate::engine::inner::Inner;
+use crate::engine::meta::MetaLog;
+use crate::format::layout::Layout;
 use crate::state::State;
-use crate::volume;
+use crate::state::volume;
 use crate::{Durable, Format, Loss, Open, StoreError};
 
 /// Makes an empty store.

@@ -13,17 +13,17 @@ use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 use super::log::{Table, durable_chunks, find_superblock, last_table};
 use super::run::{Gap, Recovery, Salvage};
 use super::zone_epoch::ZoneEpoch;
+use crate::engine::inner::Inner;
+use crate::engine::meta::MetaLog;
 use crate::error::of_zone;
+use crate::format::head::{BODY, ChunkHead, GROUP, Head, HeadKind};
+use crate::format::layout::{Layout, check_runs};
+use crate::format::records::{ROW, Sizes};
 use crate::format::{BESIDE_ROWS, Group, Note, OPENED, PAGE, TRIMMED, TableHead};
-use crate::head::{BODY, ChunkHead, GROUP, Head, HeadKind};
-use crate::inner::Inner;
-use crate::layout::{Layout, check_runs};
-use crate::meta::MetaLog;
-use crate::meta_scan::{MetaZoneScan, scan};
-use crate::records::{ROW, Sizes};
+use crate::recovery::meta_scan::{MetaZoneScan, scan};
 use crate::state::State;
-use crate::volume;
-use crate::written::Written;
+use crate::state::volume;
+use crate::state::written::Written;
 use crate::{Durable, Format, Loss, Open, StoreError};
 
 /// The result of a rebuild: its sources, and the pages that are missing.

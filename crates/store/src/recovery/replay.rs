@@ -7,8 +7,8 @@ use frostline_zone::ZoneState;
 
 use super::run::{Latest, Recovery};
 use super::zone_epoch::{LateChunk, ZoneEpoch};
+use crate::format::records::{NO_LBA, Record, RecordKind};
 use crate::format::{Note, OPENED, PAGE, TRIMMED};
-use crate::records::{NO_LBA, Record, RecordKind};
 use crate::{Loss, StoreError};
 
 /// Deltas and tails that were written or copied since the checkpoint, by page.

@@ -11,7 +11,7 @@ use crate::StoreError;
 use crate::error::of_zone;
 use crate::format::{Note, OPENED};
 use crate::state::Restored;
-use crate::written::Written;
+use crate::state::written::Written;
 
 impl Recovery<'_> {
     /// Restores volume and zones. Returns the zones of the device that hold pages, and whether one had to

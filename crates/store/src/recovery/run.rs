@@ -6,10 +6,10 @@ use frostline_zone::ZoneInfo;
 
 use super::log::Table;
 use super::zone_epoch::ZoneEpoch;
-use crate::chunk_place::ChunkPlace;
+use crate::engine::inner::Inner;
+use crate::format::chunk_place::ChunkPlace;
 use crate::format::{Note, TableHead};
-use crate::inner::Inner;
-use crate::written::Written;
+use crate::state::written::Written;
 use crate::{Durable, Loss, StoreError};
 
 /// The newest state of a page.
@@ -23,7 +23,7 @@ pub(super) struct Latest {
     /// Units of its record.
     pub(super) units: u32,
     pub(super) sum: u32,
-    /// See [`Record::other`](crate::records::Record::other).
+    /// See [`Record::other`](crate::format::records::Record::other).
     pub(super) other: u32,
 }
 
