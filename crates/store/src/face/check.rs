@@ -8,7 +8,7 @@ use frostline_zone::{AlignedBuf, ZoneState};
 
 use crate::Store;
 use crate::StoreError;
-use crate::engine::inner::Inner;
+use crate::engine::Engine;
 use crate::face::finding::Finding;
 use crate::format::PAGE;
 use crate::format::chunk_place::ChunkPlace;
@@ -43,14 +43,14 @@ impl Store {
     /// # Errors
     /// A device or a store that no longer works at all. Damage is no error, but a [`Finding`].
     pub fn check(&mut self) -> Result<CheckReport, StoreError> {
-        self.inner.sync()?;
-        let _one = self.inner.lock_cleaner()?;
-        let mut check = Check::new(&self.inner)?;
+        self.engine.chunks.sync()?;
+        let _one = self.engine.cleaner.lock()?;
+        let mut check = Check::new(&self.engine)?;
         check.report.findings.extend(self.missing().iter().map(Finding::of_loss));
         for (pass, zones) in passes(&check.images, MOST_BITS).into_iter().enumerate() {
             check.begin(zones)?;
             let mut next = 0;
-            while let Some(leaf) = self.inner.next_leaf(next)? {
+            while let Some(leaf) = self.engine.loader.next_leaf(next)? {
                 check.check_leaf(leaf, pass == 0)?;
                 next = leaf + 1;
             }
@@ -118,7 +118,7 @@ fn mix(lba: u64, place: Extent, sum: u32) -> u64 {
 }
 
 struct Check<'a> {
-    inner: &'a Inner,
+    engine: &'a Engine,
     /// All zones that hold pages.
     images: Vec<ZoneImage>,
     /// True for the number in the volume of each of these.
@@ -135,19 +135,19 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    fn new(inner: &'a Inner) -> Result<Self, StoreError> {
-        let state = inner.state()?;
+    fn new(engine: &'a Engine) -> Result<Self, StoreError> {
+        let state = engine.core.state()?;
         let (images, mut holds) = (state.volume.images(), vec![false; state.zones.len()]);
         drop(state);
         images.iter().for_each(|image| holds[image.zone as usize] = true);
         let (unknown, report) = (BTreeSet::new(), CheckReport::default());
         let live = Vec::new();
-        Ok(Check { inner, images, holds, live, unknown, deltas: 0, excess: 0, report })
+        Ok(Check { engine, images, holds, live, unknown, deltas: 0, excess: 0, report })
     }
 
     /// Begins a pass over these zones.
     fn begin(&mut self, zones: Vec<ZoneImage>) -> Result<(), StoreError> {
-        let state = self.inner.state()?;
+        let state = self.engine.core.state()?;
         self.live = (0..state.zones.len()).map(|_| None).collect();
         for image in zones {
             let zone = state.zones.get(image.zone).clone();
@@ -172,7 +172,11 @@ impl<'a> Check<'a> {
             Err(_) if !is_first => {}
             Err(error) => {
                 self.unknown.insert(leaf);
-                self.report.findings.push(Finding::of_leaf(self.inner.layout.leaf, leaf, error)?);
+                self.report.findings.push(Finding::of_leaf(
+                    self.engine.core.layout.leaf,
+                    leaf,
+                    error,
+                )?);
             }
         }
         Ok(())
@@ -180,7 +184,7 @@ impl<'a> Check<'a> {
 
     /// Units by which the pages of these records are longer than whole ones.
     fn excess_of(&self, records: &[(u64, Extent, u32)]) -> u64 {
-        let layout = &self.inner.layout;
+        let layout = &self.engine.core.layout;
         let mut pages: BTreeMap<u32, [u32; 3]> = BTreeMap::new();
         for (lba, place, _) in records.iter().filter(|(_, place, _)| place.slot.zone != 0) {
             let kind = layout.sizes.kind(*lba) as usize;
@@ -192,20 +196,20 @@ impl<'a> Check<'a> {
     /// The records whose places a leaf has. Of one in memory, what lies on the device is read as well.
     fn records_of_leaf(&self, leaf: u32) -> Result<Vec<(u64, Extent, u32)>, StoreError> {
         loop {
-            let state = self.inner.state()?;
+            let state = self.engine.core.state()?;
             let at = state.volume.map().at(leaf);
             if !state.volume.map().has(leaf) || at.page == 0 {
                 break;
             }
             drop(state);
-            let read = self.inner.read_leaf(leaf, at);
+            let read = self.engine.loader.read_leaf(leaf, at);
             // A checkpoint may have written it elsewhere meanwhile.
-            match self.inner.state()?.volume.map().at(leaf) == at {
+            match self.engine.core.state()?.volume.map().at(leaf) == at {
                 true => break read.map(drop)?,
                 false => continue,
             }
         }
-        self.inner.records_of_leaf(leaf)
+        self.engine.loader.records_of_leaf(leaf)
     }
 
     fn check_place(&mut self, (lba, place, sum): (u64, Extent, u32), is_first: bool) {
@@ -220,7 +224,7 @@ impl<'a> Check<'a> {
 
     /// Refuses a place that no record of the store can have.
     fn refuse_place(&self, lba: u64, place: Extent) -> Result<(), Finding> {
-        let layout = &self.inner.layout;
+        let layout = &self.engine.core.layout;
         let page = layout.sizes.page_of(lba);
         let wrong =
             |what: &str| Finding { lba: Some(page), what: what.into(), ..Finding::default() };
@@ -238,7 +242,7 @@ impl<'a> Check<'a> {
 
     /// Notes that the map names the slots of a record, if its zone is one of this pass.
     fn take_place(&mut self, lba: u64, place: Extent, sum: u32) -> Result<(), Finding> {
-        let layout = &self.inner.layout;
+        let layout = &self.engine.core.layout;
         let Some(Some(live)) = self.live.get_mut(place.slot.zone as usize) else { return Ok(()) };
         let page = layout.sizes.page_of(lba);
         let span = live.zone.span_of(place, layout.sizes);
@@ -270,7 +274,7 @@ impl<'a> Check<'a> {
         let Some(live) = self.live[number].take() else { return Ok(()) };
         self.report.zones += 1;
         let zone = live.zone.device_zone;
-        let info = self.inner.device.zone(zone)?;
+        let info = self.engine.core.device.zone(zone)?;
         let written = info.write_pointer / PAGE as u64;
         let wrong = |page, what: String| Finding::at(zone, page, None, what);
         if info.state == ZoneState::Offline {
@@ -298,7 +302,7 @@ impl<'a> Check<'a> {
     fn check_chunk(&mut self, live: &Live, chunk: usize) -> Result<(), StoreError> {
         self.report.chunks += 1;
         let (zone, number) = (live.zone.device_zone, live.image.zone);
-        let (first, sizes) = (live.zone.chunks[chunk].first, self.inner.layout.sizes);
+        let (first, sizes) = (live.zone.chunks[chunk].first, self.engine.core.layout.sizes);
         let records = match self.records(live, chunk) {
             Ok(records) => records,
             Err(error) => {
@@ -307,8 +311,8 @@ impl<'a> Check<'a> {
             }
         };
         let is_mapped = |(place, record): &(Extent, &Record)| {
-            let (leaf, _) = self.inner.layout.leaf.place_in_leaf(sizes.page_of(record.lba));
-            place.slot.offset + place.units <= self.inner.layout.zone_units()
+            let (leaf, _) = self.engine.core.layout.leaf.place_in_leaf(sizes.page_of(record.lba));
+            place.slot.offset + place.units <= self.engine.core.layout.zone_units()
                 && live.is_mapped(*place)
                 && !self.unknown.contains(&leaf)
         };
@@ -319,7 +323,7 @@ impl<'a> Check<'a> {
         }
         let before = self.report.findings.len();
         for (place, record) in records {
-            let there = record.lba < sizes.lbas(self.inner.layout.fixed.logical_pages)
+            let there = record.lba < sizes.lbas(self.engine.core.layout.fixed.logical_pages)
                 && self.is_at(record, place)?;
             if !there {
                 let page = live.zone.span_of(place, sizes).page;
@@ -337,12 +341,12 @@ impl<'a> Check<'a> {
             let page = live.zone.chunks[chunk].start;
             self.report.findings.push(Finding::at(zone, page, None, what));
         }
-        self.inner.shrink_map()
+        self.engine.upkeep.shrink_map()
     }
 
     /// True if the map has a record of this sum there.
     fn is_at(&self, record: &Record, place: Extent) -> Result<bool, StoreError> {
-        let page = self.inner.mapped(self.inner.state()?, record.lba)?;
+        let page = self.engine.loader.mapped(self.engine.core.state()?, record.lba)?;
         Ok(page.place() == Some((place, record.sum)))
     }
 
@@ -352,7 +356,11 @@ impl<'a> Check<'a> {
         let ChunkPlace { first, start, .. } = zone.chunks[chunk];
         let next = zone.chunks.get(chunk + 1).map_or(zone.pages, |next| next.start);
         let mut page = AlignedBuf::zeroed(PAGE);
-        self.inner.device.read(zone.device_zone, u64::from(start) * PAGE as u64, &mut page)?;
+        self.engine.core.device.read(
+            zone.device_zone,
+            u64::from(start) * PAGE as u64,
+            &mut page,
+        )?;
         let damaged = |why: &str| StoreError::Damaged {
             zone: zone.device_zone,
             page: start,
@@ -361,7 +369,7 @@ impl<'a> Check<'a> {
         if Head::of(&page).is_none() {
             return Err(damaged("is not what was written there"));
         }
-        let found = ChunkHead::at(&page, self.inner.store, zone.device_zone, start);
+        let found = ChunkHead::at(&page, self.engine.core.store, zone.device_zone, start);
         // A crash may have cut the last chunk of a zone that was rebuilt.
         let is_last = next == zone.pages;
         let fits = |pages| pages == next - start - 1 || is_last && pages > next - start - 1;
@@ -369,7 +377,7 @@ impl<'a> Check<'a> {
             (head.opening, head.first) == (zone.opening, first) && fits(head.pages)
         };
         let found = found.filter(|(head, _)| ours(head));
-        let sizes = self.inner.layout.sizes;
+        let sizes = self.engine.core.layout.sizes;
         let records = found.and_then(|(head, body)| head.records(body, sizes, false));
         match records {
             Some((records, _)) => Ok(records),
@@ -378,7 +386,7 @@ impl<'a> Check<'a> {
     }
 
     fn check_totals(&mut self) -> Result<(), StoreError> {
-        let state = self.inner.state()?;
+        let state = self.engine.core.state()?;
         let counted = [
             ("valid pages", state.valid_pages()),
             ("valid deltas", state.valid_deltas()),
@@ -387,7 +395,7 @@ impl<'a> Check<'a> {
         let empty: Vec<_> = state.zones.empty().collect();
         drop(state);
         for zone in empty {
-            if self.inner.device.zone(zone)?.state != ZoneState::Empty {
+            if self.engine.core.device.zone(zone)?.state != ZoneState::Empty {
                 let what = "it is to be written next, but is not empty";
                 self.report.findings.push(Finding::at(zone, 0, None, what));
             }

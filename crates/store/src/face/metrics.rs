@@ -87,7 +87,7 @@ impl Store {
         if !gauges.is_empty() {
             text.gauge("scheme", "Figures of the scheme's own", &gauges);
         }
-        let latencies = &self.inner.counters.latencies;
+        let latencies = &self.engine.core.counters.latencies;
         text.latencies([
             ("write", &latencies.write),
             ("read", &latencies.read),

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use frostline_zone::ZoneState;
 
-use crate::engine::inner::Inner;
 use crate::face::finding::Finding;
 use crate::face::scrub::{Pass, ScrubReport};
 use crate::{Store, StoreError};
@@ -13,7 +12,7 @@ impl Store {
     /// True if the device keeps parity: without it there is nothing that [`Store::repair`] could
     /// repair pages from.
     pub fn has_parity(&self) -> bool {
-        self.inner.device.geometry().parity.is_some()
+        self.engine.core.device.geometry().parity.is_some()
     }
 
     /// Reads every valid page as [`Store::scrub`] does, and its parity. The zones of pages that
@@ -35,17 +34,17 @@ impl Store {
         let mut zones: BTreeSet<u32> = lacking.iter().filter_map(|(_, f)| f.zone).collect();
         let worn = self.worn()?;
         zones.extend(&worn);
-        self.inner.move_away(&zones)?;
-        self.inner.checkpoint_whole()?;
+        zones.iter().try_for_each(|&zone| self.engine.upkeep.move_away(zone))?;
+        self.engine.checkpoint(true)?;
         let mut page = vec![0; crate::format::PAGE];
         for (lba, finding) in lacking {
             let before = self.read_by_parity();
-            let read = self.inner.read_record(lba, &mut page);
+            let read = self.engine.reader.read_record(lba, &mut page);
             let is_repaired = read.is_ok() && self.read_by_parity() == before;
             let findings = if is_repaired { &mut report.repaired } else { &mut report.findings };
             findings.push(finding);
         }
-        let left: BTreeSet<u32> = self.inner.zones_in_use()?;
+        let left: BTreeSet<u32> = self.zones_in_use()?;
         for zone in worn {
             let what =
                 "it lost a part: its pages were copied to other zones, and it is not used any more";
@@ -62,43 +61,17 @@ impl Store {
 
     /// Zones that hold pages, and can't be written or reset any more.
     fn worn(&self) -> Result<Vec<u32>, StoreError> {
-        let zones = self.inner.device.report(0, self.inner.device.geometry().zones)?;
-        let in_use = self.inner.zones_in_use()?;
+        let zones = self.engine.core.device.report(0, self.engine.core.device.geometry().zones)?;
+        let in_use = self.zones_in_use()?;
         let is_worn = |zone: &u32| zones[*zone as usize].state == ZoneState::ReadOnly;
         Ok(in_use.into_iter().filter(is_worn).collect())
     }
-}
 
-impl Inner {
     /// Zones of the device that hold valid pages.
     fn zones_in_use(&self) -> Result<BTreeSet<u32>, StoreError> {
-        let state = self.state()?;
+        let state = self.engine.core.state()?;
         let images = state.volume.images();
         let holds = images.iter().filter(|image| image.used > image.garbage);
         Ok(holds.map(|image| state.zones.get(image.zone).device_zone).collect())
-    }
-
-    /// Copies all pages of these zones of the device elsewhere.
-    fn move_away(&self, zones: &BTreeSet<u32>) -> Result<(), StoreError> {
-        for &device_zone in zones {
-            // Each needs room for the pages of a zone.
-            while self.clean()? {}
-            let _one = self.lock_cleaner()?;
-            let mut state = self.state()?;
-            let images = state.volume.images();
-            let zone_of = |zone| state.zones.get(zone).device_zone;
-            let found = images.iter().find(|image| zone_of(image.zone) == device_zone);
-            // It may have been cleaned meanwhile.
-            let Some(zone) = found.map(|image| image.zone) else { continue };
-            state.end_zone(zone);
-            let outgoing = state.chunks.take_outgoing();
-            drop(state);
-            self.write_out(outgoing)?;
-            drop(self.written_zone(zone)?);
-            self.finish(device_zone)?;
-            self.clean_zone(zone).inspect_err(|error| self.end_writing(error.clone()))?;
-            self.changed.notify_all();
-        }
-        Ok(())
     }
 }

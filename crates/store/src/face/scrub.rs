@@ -63,19 +63,23 @@ impl Store {
         let mut lacking = Vec::new();
         let mut page = vec![0; PAGE];
         let mut next = 0;
-        while let Some(leaf) = self.inner.next_leaf(next)? {
+        while let Some(leaf) = self.engine.loader.next_leaf(next)? {
             next = leaf + 1;
-            let is_resident = self.inner.state()?.volume.map().has(leaf);
-            let records = match self.inner.records_of_leaf(leaf) {
+            let is_resident = self.engine.core.state()?.volume.map().has(leaf);
+            let records = match self.engine.loader.records_of_leaf(leaf) {
                 Ok(records) => records,
                 Err(error) => {
-                    report.findings.push(Finding::of_leaf(self.inner.layout.leaf, leaf, error)?);
+                    report.findings.push(Finding::of_leaf(
+                        self.engine.core.layout.leaf,
+                        leaf,
+                        error,
+                    )?);
                     continue;
                 }
             };
             for (lba, ..) in records {
                 let before = self.read_by_parity();
-                let read = self.inner.read_record(lba, &mut page);
+                let read = self.engine.reader.read_record(lba, &mut page);
                 if read.is_ok() {
                     let what = match self.read_by_parity() > before {
                         true => Some("it is not what was written there; parity has its content"),
@@ -94,7 +98,7 @@ impl Store {
                 if let Err(error) = read {
                     report.findings.push(self.locate(lba, Finding::of(error)?)?);
                 }
-                report.pages += u64::from(!self.inner.layout.sizes.is_delta(lba));
+                report.pages += u64::from(!self.engine.core.layout.sizes.is_delta(lba));
                 report.bytes += bytes as u64;
                 progress(report.pages);
                 if let Some(rate) = rate {
@@ -103,26 +107,26 @@ impl Store {
                 }
             }
             if !is_resident {
-                self.inner.state()?.volume.map_mut().let_go(leaf);
+                self.engine.core.state()?.volume.map_mut().let_go(leaf);
             }
-            self.inner.shrink_map()?;
+            self.engine.upkeep.shrink_map()?;
         }
         Ok(Pass { report, lacking })
     }
 
     /// Records and blocks that came from parity so far.
     pub(crate) fn read_by_parity(&self) -> u64 {
-        self.inner.counters.repaired() + self.inner.device.rebuilt_blocks()
+        self.engine.core.counters.repaired() + self.engine.core.device.rebuilt_blocks()
     }
 
     /// True if parity says something else than the zone of a record that is sound.
     fn has_wrong_parity(&self, lba: u64) -> Result<bool, StoreError> {
-        let mapped = self.inner.mapped(self.inner.state()?, lba)?;
+        let mapped = self.engine.loader.mapped(self.engine.core.state()?, lba)?;
         let mut page = [0; PAGE];
         let found = mapped.find(&mut page)?;
         drop(mapped);
         let Some(RecordLookup::At(record)) = found else { return Ok(false) };
-        let (device, zone, span) = (&self.inner.device, record.zone, record.span);
+        let (device, zone, span) = (&self.engine.core.device, record.zone, record.span);
         let (mut page, mut other) = (AlignedBuf::zeroed(PAGE), AlignedBuf::zeroed(PAGE));
         for number in span.page..span.end() {
             let at = u64::from(number) * PAGE as u64;
@@ -137,17 +141,17 @@ impl Store {
 
     /// Adds the page's place to the finding.
     fn locate(&self, lba: u64, finding: Finding) -> Result<Finding, StoreError> {
-        let mapped = self.inner.mapped(self.inner.state()?, lba)?;
+        let mapped = self.engine.loader.mapped(self.engine.core.state()?, lba)?;
         let at = mapped.place().map(|(at, _)| at).filter(|at| at.slot.zone != 0);
         let state = mapped.into_state();
         let place = at.map(|at| {
             let zone = state.zones.get(at.slot.zone);
-            (zone.device_zone, zone.span_of(at, self.inner.layout.sizes).page)
+            (zone.device_zone, zone.span_of(at, self.engine.core.layout.sizes).page)
         });
         Ok(Finding {
             zone: finding.zone.or(place.map(|(zone, _)| zone)),
             page: finding.page.or(place.map(|(_, page)| page)),
-            lba: Some(self.inner.layout.sizes.page_of(lba)),
+            lba: Some(self.engine.core.layout.sizes.page_of(lba)),
             ..finding
         })
     }

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use frostline_placement::Scheme;
 
-use crate::StoreError;
-use crate::engine::inner::Inner;
 use crate::state::copies::Copied;
 use crate::state::failures::Failures;
 use crate::state::room::Space;
 use crate::state::written::{DeltaCounts, Written};
+use crate::{Store, StoreError};
 
 /// Statistics of a store.
 #[derive(Clone, Debug)]
@@ -54,30 +53,35 @@ pub struct Stats {
     pub gauges: Vec<(&'static str, f64)>,
 }
 
-impl Stats {
-    pub(crate) fn of(inner: &Inner) -> Result<Stats, StoreError> {
-        let mut state = inner.state()?;
-        let written = state.written(inner.meta_usage.pages());
+impl Store {
+    /// Statistics of the store.
+    ///
+    /// # Errors
+    /// A thread of the store panicked.
+    pub fn stats(&self) -> Result<Stats, StoreError> {
+        let engine = &self.engine;
+        let mut state = engine.core.state()?;
+        let written = state.written(engine.metadata.usage().pages());
         let volume = &mut state.volume;
         let bytes = volume.map().bytes() + volume.zones().bytes() + volume.scheme().bytes();
         Ok(Stats {
             written,
-            opened: *inner.opened.get().unwrap_or(&written),
+            opened: self.opened,
             counts: state.volume.counts().without_victims(),
             deltas: state.deltas,
-            reads: inner.counters.reads(),
+            reads: engine.core.counters.reads(),
             copied: state.copied(),
             valid_pages: state.valid_pages(),
             space: state.space(),
             garbage_proportion: state.volume.garbage_proportion(),
             free_zones: state.volume.free_zones(),
             waiting_zones: state.zones.pending_reset().len(),
-            failures: state.failures(inner.meta_usage.failed()),
-            repaired_records: inner.counters.repaired(),
-            rebuilt_blocks: inner.device.rebuilt_blocks(),
+            failures: state.failures(engine.metadata.usage().failed()),
+            repaired_records: engine.core.counters.repaired(),
+            rebuilt_blocks: engine.core.device.rebuilt_blocks(),
             map_leaves: state.volume.map().resident(),
             bytes,
-            stalled: inner.counters.stall(),
+            stalled: engine.core.counters.stall(),
             gauges: state.volume.scheme().gauges(),
         })
     }

@@ -7,15 +7,14 @@ use std::time::Instant;
 use frostline_placement::Hotness;
 use frostline_zone::{Device, Overlay};
 
-use crate::engine::inner::Inner;
-use crate::face::stats::Stats;
+use crate::engine::Engine;
 use crate::format::MOST_MARKS;
 use crate::format::delta::ChangedWords;
 use crate::recovery::Opened;
 use crate::sync::{Builder, JoinHandle, Mutex};
 use crate::{
-    Buffer, Cleaning, DeltaWrite, Durable, Format, Loss, Observer, Open, PageDelta, PageRead, PageWrite,
-    Rebuilt, RecordKind, StoreError, StoreEvent, recovery,
+    Buffer, Cleaning, DeltaWrite, Durable, Format, Loss, Observer, Open, PageDelta, PageRead,
+    PageWrite, Rebuilt, RecordKind, StoreError, StoreEvent, Written, recovery,
 };
 
 /// A page store: pages of 4,096 bytes by LBA, kept on a zoned device.
@@ -25,11 +24,15 @@ use crate::{
 /// survives any crash; without it a crash may lose it, in any order, but nothing older. What is
 /// damaged on the device is reported when it is read, and never returned.
 pub struct Store {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) engine: Arc<Engine>,
     /// Synced pages that were missing when it was opened.
     missing: Vec<Loss>,
     /// The device below, if the store is only looked into.
     pub(crate) below: Option<Arc<dyn Device>>,
+    /// Pages written before it was opened.
+    pub(crate) opened: Written,
+    /// The moment at which it was opened.
+    pub(crate) begun: Instant,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -68,16 +71,16 @@ impl Store {
     /// ([`StoreError::Missing`]) and [`Open::accept_loss`] is not set; no thread can be started; an
     /// error of the device.
     pub fn open(device: Arc<dyn Device>, open: Open) -> Result<Store, StoreError> {
-        let Opened { inner, missing, dropped } = recovery::open(device, &open)?;
-        let inner = Arc::new(inner);
-        let before = Stats::of(&inner)?.written;
-        inner.opened.get_or_init(|| before);
-        let store = Store { inner, missing, below: None, threads: Mutex::default() };
+        let Opened { engine, missing, dropped } = recovery::open(device, &open)?;
+        let engine = Arc::new(engine);
+        let opened = engine.core.state()?.written(engine.metadata.usage().pages());
+        let (begun, threads) = (Instant::now(), Mutex::default());
+        let store = Store { engine, missing, below: None, opened, begun, threads };
         if open.cleaning == Cleaning::Background {
-            store.start("frostline-cleaner", Inner::run_cleaner)?;
-            store.start("frostline-checkpointer", Inner::run_checkpointer)?;
+            store.start("frostline-cleaner", |engine| engine.upkeep.run_cleaner())?;
+            store.start("frostline-checkpointer", |engine| engine.upkeep.run_checkpointer())?;
         }
-        store.inner.write_anew(&dropped)?;
+        store.engine.write_anew(&dropped)?;
         Ok(store)
     }
 
@@ -86,12 +89,12 @@ impl Store {
     fn start(
         &self,
         name: &str,
-        run: impl Fn(&Inner) -> Result<(), StoreError> + Send + 'static,
+        run: impl Fn(&Engine) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<(), StoreError> {
-        let inner = self.inner.clone();
+        let engine = self.engine.clone();
         let live = move || {
-            if let Err(error) = run(&inner) {
-                inner.end_writing(error);
+            if let Err(error) = run(&engine) {
+                engine.core.end_writing(&error);
             }
         };
         let started = Builder::new().name(name.to_string()).spawn(live);
@@ -145,7 +148,7 @@ impl Store {
             let (cleaning, schemes) = (Cleaning::Inline, format.schemes);
             let open = Open { cleaning, schemes, accept_loss, ..Open::DEFAULT };
             let store = Store::open(device, open)?;
-            store.inner.write_anew(&dropped)?;
+            store.engine.write_anew(&dropped)?;
             store.close()?;
         }
         Ok(rebuilt)
@@ -167,15 +170,15 @@ impl Store {
     /// As for [`Store::write`]; pages before the one that failed are written.
     pub fn write_batch(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
         let begun = Instant::now();
-        let written = self.inner.write_pages(pages);
-        self.inner.counters.wrote(begun.elapsed());
+        let written = self.engine.write_pages(pages);
+        self.engine.core.counters.wrote(begun.elapsed());
         written
     }
 
     /// The changed words of a page, 4,096 bytes, to be kept apart from it: those that its delta or its tail
     /// would have, as [`ChangedWords::kind`] says. None if they are too many, or the store has no deltas.
     pub fn delta(&self, page: &[u8], changed: &ChangedWords) -> Option<PageDelta> {
-        PageDelta::of(page, changed, self.inner.layout.sizes)
+        PageDelta::of(page, changed, self.engine.core.layout.sizes)
     }
 
     /// Writes pages as deltas or tails, in order, as [`Store::write_batch`] writes whole pages. Returns the LBAs of
@@ -185,8 +188,8 @@ impl Store {
     /// As for [`Store::write_batch`].
     pub fn write_deltas(&self, writes: &[DeltaWrite<'_>]) -> Result<Vec<u32>, StoreError> {
         let begun = Instant::now();
-        let written = self.inner.write_deltas(writes);
-        self.inner.counters.wrote(begun.elapsed());
+        let written = self.engine.write_deltas(writes);
+        self.engine.core.counters.wrote(begun.elapsed());
         written
     }
 
@@ -201,8 +204,8 @@ impl Store {
     /// nothing is written then.
     pub fn write_group(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
         let begun = Instant::now();
-        let written = self.inner.write_group(pages);
-        self.inner.counters.synced(begun.elapsed());
+        let written = self.engine.write_group(pages);
+        self.engine.core.counters.synced(begun.elapsed());
         written
     }
 
@@ -212,7 +215,7 @@ impl Store {
     /// # Errors
     /// A thread of the store panicked.
     pub fn group_room(&self) -> Result<u64, StoreError> {
-        self.inner.group_room()
+        Ok(self.engine.core.state()?.group_room())
     }
 
     /// Reads a page into `page`, 4,096 bytes. False, and `page` is as it was, if the page was
@@ -236,8 +239,8 @@ impl Store {
         changed: &mut ChangedWords,
     ) -> Result<bool, StoreError> {
         let begun = Instant::now();
-        let read = self.inner.read_page(lba, None, page, changed);
-        self.inner.counters.read(begun.elapsed());
+        let read = self.engine.read_page(lba, None, page, changed);
+        self.engine.core.counters.read(begun.elapsed());
         read
     }
 
@@ -255,8 +258,8 @@ impl Store {
         changed: &mut ChangedWords,
     ) -> Result<bool, StoreError> {
         let begun = Instant::now();
-        let read = self.inner.read_page(lba, Some(kept), page, changed);
-        self.inner.counters.read(begun.elapsed());
+        let read = self.engine.read_page(lba, Some(kept), page, changed);
+        self.engine.core.counters.read(begun.elapsed());
         read
     }
 
@@ -264,8 +267,8 @@ impl Store {
     /// have: an error of one leaves the others as they are.
     pub fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
         let begun = Instant::now();
-        let results = self.inner.read_pages(reads);
-        self.inner.counters.read(begun.elapsed());
+        let results = self.engine.read_pages(reads);
+        self.engine.core.counters.read(begun.elapsed());
         results
     }
 
@@ -275,7 +278,7 @@ impl Store {
     /// # Errors
     /// An LBA beyond the store; an error of the device.
     pub fn has_delta(&self, lba: u32) -> Result<bool, StoreError> {
-        self.inner.has_delta(lba)
+        self.engine.has_delta(lba)
     }
 
     /// Calls `visit` with the LBA of every page of a range that was written and not trimmed, in
@@ -288,7 +291,7 @@ impl Store {
     /// # Errors
     /// A part of the map is damaged; an error of the device.
     pub fn mapped(&self, lbas: Range<u32>, visit: &mut dyn FnMut(u32)) -> Result<(), StoreError> {
-        self.inner.mapped_pages(lbas, visit)
+        self.engine.reader.mapped_pages(lbas, visit)
     }
 
     /// Forgets a page; true if there was one. Works on a full store.
@@ -296,7 +299,7 @@ impl Store {
     /// # Errors
     /// An LBA beyond the store; an error of the device.
     pub fn trim(&self, lba: u32) -> Result<bool, StoreError> {
-        self.inner.trim_page(lba)
+        self.engine.trim_page(lba)
     }
 
     /// Makes everything that was written or trimmed before durable.
@@ -305,8 +308,8 @@ impl Store {
     /// An error of the device; then nothing is promised of what was not synced before.
     pub fn sync(&self) -> Result<(), StoreError> {
         let begun = Instant::now();
-        let synced = self.inner.sync();
-        self.inner.counters.synced(begun.elapsed());
+        let synced = self.engine.chunks.sync();
+        self.engine.core.counters.synced(begun.elapsed());
         synced
     }
 
@@ -315,7 +318,7 @@ impl Store {
     /// # Errors
     /// As for [`Store::sync`].
     pub fn checkpoint(&self) -> Result<(), StoreError> {
-        self.inner.checkpoint()
+        self.engine.checkpoint(false)
     }
 
     /// A number that an engine keeps with the store, so that what it has elsewhere can be held against it:
@@ -325,7 +328,7 @@ impl Store {
     /// # Errors
     /// A thread of the store panicked.
     pub fn mark(&self, slot: u32) -> Result<u64, StoreError> {
-        Ok(self.inner.state()?.mark(slot))
+        Ok(self.engine.core.state()?.mark(slot))
     }
 
     /// Sets a mark, unless it is larger already. What is written from now on takes it along: each chunk the
@@ -338,7 +341,7 @@ impl Store {
             let why = format!("{slot} is not below {MOST_MARKS}");
             return Err(StoreError::Options { what: "number of a mark", why });
         }
-        self.inner.state()?.set_mark(slot, value);
+        self.engine.core.state()?.set_mark(slot, value);
         Ok(())
     }
 
@@ -348,8 +351,8 @@ impl Store {
     /// # Errors
     /// As for [`Store::sync`].
     pub fn leave(&self) -> Result<(), StoreError> {
-        self.inner.checkpoint_at_end()?;
-        self.inner.write_witness()
+        self.engine.checkpointer.write_last()?;
+        self.engine.cleaner.write_witness()
     }
 
     /// How much of what was written is durable, as far as the store knows.
@@ -357,16 +360,8 @@ impl Store {
     /// # Errors
     /// A thread of the store panicked.
     pub fn durable(&self) -> Result<Durable, StoreError> {
-        let state = self.inner.state()?;
+        let state = self.engine.core.state()?;
         Ok(Durable { chunks: state.chunks.durable(), notes: state.notes.durable() })
-    }
-
-    /// Statistics of the store.
-    ///
-    /// # Errors
-    /// A thread of the store panicked.
-    pub fn stats(&self) -> Result<Stats, StoreError> {
-        Stats::of(&self.inner)
     }
 
     /// The number of victims since the store was opened with each number of garbage units, from 0 to the
@@ -375,16 +370,16 @@ impl Store {
     /// # Errors
     /// A thread of the store panicked.
     pub fn victim_garbage(&self) -> Result<Vec<u64>, StoreError> {
-        Ok(self.inner.state()?.volume.counts().victim_garbage.clone())
+        Ok(self.engine.core.state()?.volume.counts().victim_garbage.clone())
     }
 
-    /// Counts from now on which copies were of frozen pages ([`Stats::copied`]), for as long as the
+    /// Counts from now on which copies were of frozen pages ([`Stats::copied`](crate::Stats::copied)), for as long as the
     /// store is open. Takes 4 bytes for each page that the store can hold.
     ///
     /// # Errors
     /// A thread of the store panicked.
     pub fn count_copies(&self) -> Result<(), StoreError> {
-        self.inner.state()?.count_copies();
+        self.engine.core.state()?.count_copies();
         Ok(())
     }
 
@@ -407,7 +402,7 @@ impl Store {
         wishes: u64,
         last: bool,
     ) -> Result<Option<u64>, StoreError> {
-        Ok(self.inner.state()?.promise(engine, needs, wishes, last))
+        Ok(self.engine.core.state()?.promise(engine, needs, wishes, last))
     }
 
     /// Cleaning asks this buffer for newer versions of the pages that it is about to copy, until it is
@@ -416,8 +411,7 @@ impl Store {
     /// # Errors
     /// A thread of the store panicked.
     pub fn add_buffer(&self, buffer: Weak<dyn Buffer>) -> Result<(), StoreError> {
-        self.inner.buffers()?.push(buffer);
-        Ok(())
+        self.engine.cleaner.add_buffer(buffer)
     }
 
     /// Cleaning asks this buffer no more, and does not use it any more when this returns.
@@ -425,8 +419,7 @@ impl Store {
     /// # Errors
     /// A thread of the store panicked.
     pub fn remove_buffer(&self, buffer: &Weak<dyn Buffer>) -> Result<(), StoreError> {
-        self.inner.buffers()?.retain(|other| !other.ptr_eq(buffer));
-        Ok(())
+        self.engine.cleaner.remove_buffer(buffer)
     }
 
     /// Tells an observer of all pages that are there, and of every event from now on. Those that are there
@@ -438,8 +431,8 @@ impl Store {
         let mut pages = Vec::new();
         self.mapped(0..u32::MAX, &mut |lba| pages.push(lba))?;
         for lba in pages {
-            let page = self.inner.mapped(self.inner.state()?, lba)?;
-            let unit = self.inner.layout.sizes.unit();
+            let page = self.engine.loader.mapped(self.engine.core.state()?, lba)?;
+            let unit = self.engine.core.layout.sizes.unit();
             let kinds = [RecordKind::Image, RecordKind::Delta, RecordKind::Tail];
             let records = kinds.map(|kind| (page.place_of(kind), kind));
             drop(page);
@@ -453,29 +446,29 @@ impl Store {
             }
         }
         observer.on(StoreEvent::Synced);
-        self.inner.state()?.observer = Some(observer);
+        self.engine.core.state()?.observer = Some(observer);
         Ok(())
     }
 
     /// Pages that the store can hold: LBAs are below this.
     pub fn pages(&self) -> u64 {
-        self.inner.layout.fixed.logical_pages
+        self.engine.core.layout.fixed.logical_pages
     }
 
     /// Bytes of a unit: pages take as many as their records need ([`Format::unit`](crate::Format::unit)).
     pub fn unit(&self) -> u32 {
-        self.inner.layout.sizes.unit()
+        self.engine.core.layout.sizes.unit()
     }
 
     /// True if a page may be written as the words that [changed](crate::PageWrite::changed): its units are shorter
     /// than a page.
     pub fn has_deltas(&self) -> bool {
-        self.inner.layout.sizes.has_deltas()
+        self.engine.core.layout.sizes.has_deltas()
     }
 
     /// Pages of the user that a zone can hold: those of the volume that places and cleans.
     pub fn zone_pages(&self) -> u32 {
-        self.inner.layout.fixed.zone_pages
+        self.engine.core.layout.fixed.zone_pages
     }
 
     /// Writes a checkpoint and ends the store. A store that is dropped instead is as after a
@@ -485,15 +478,15 @@ impl Store {
     /// As for [`Store::sync`].
     pub fn close(self) -> Result<(), StoreError> {
         self.end();
-        self.inner.checkpoint_at_end()?;
-        self.inner.write_witness()
+        self.engine.checkpointer.write_last()?;
+        self.engine.cleaner.write_witness()
     }
 
     fn end(&self) {
-        if let Ok(mut state) = self.inner.state() {
+        if let Ok(mut state) = self.engine.core.state() {
             state.close();
         }
-        self.inner.wake();
+        self.engine.core.wake();
         let threads = self.threads.lock().map(|mut all| std::mem::take(&mut *all));
         for thread in threads.unwrap_or_default() {
             // Its errors are in the state.

@@ -142,14 +142,14 @@ impl Store {
     /// # Errors
     /// A thread of the store panicked.
     pub fn info(&self) -> Result<StoreInfo, StoreError> {
-        let (layout, stats) = (&self.inner.layout, self.stats()?);
+        let (layout, stats) = (&self.engine.core.layout, self.stats()?);
         let fixed = &layout.fixed;
         let leaf = layout.leaf.images() + size_of::<PlacedLeaf>();
         Ok(StoreInfo {
             format: VERSION,
             unit: layout.sizes.unit(),
-            parity: self.inner.device.geometry().parity,
-            store: self.inner.store,
+            parity: self.engine.core.device.geometry().parity,
+            store: self.engine.core.store,
             scheme: layout.scheme.text.clone(),
             victim: layout.victim.clone(),
             gp: fixed.gp,
@@ -184,7 +184,7 @@ impl Store {
     /// # Errors
     /// The device can't report its zones; a thread of the store panicked.
     pub fn zones(&self) -> Result<Vec<ZoneStatus>, StoreError> {
-        let (device, layout) = (&self.inner.device, &self.inner.layout);
+        let (device, layout) = (&self.engine.core.device, &self.engine.core.layout);
         let mut infos = device.report(0, device.geometry().zones)?;
         self.show_read_only(&mut infos)?;
         let role = |info: &ZoneInfo| match info.state {
@@ -206,7 +206,7 @@ impl Store {
         };
         let mut views: Vec<_> = (0..).zip(&infos).map(view).collect();
         layout.meta.iter().for_each(|&zone| views[zone as usize].role = Role::Meta);
-        let state = self.inner.state()?;
+        let state = self.engine.core.state()?;
         for zone in state.zones.pending_reset() {
             views[zone as usize].role = Role::Waiting;
         }

@@ -136,29 +136,29 @@ impl Store {
     /// The device can't report its zones; a thread of the store panicked.
     pub fn view(&self) -> Result<StoreView, StoreError> {
         let zones = self.zones()?;
-        let (inner, layout) = (&self.inner, &self.inner.layout);
-        let latencies = &inner.counters.latencies;
+        let (engine, layout) = (&self.engine, &self.engine.core.layout);
+        let latencies = &engine.core.counters.latencies;
         let calls =
             [("write", &latencies.write), ("read", &latencies.read), ("sync", &latencies.sync)];
-        let mut state = inner.state()?;
-        let written = state.written(inner.meta_usage.pages());
+        let mut state = engine.core.state()?;
+        let written = state.written(engine.metadata.usage().pages());
         let volume = &mut state.volume;
         let bytes = volume.map().bytes() + volume.zones().bytes() + volume.scheme().bytes();
         Ok(StoreView {
             frostline: env!("CARGO_PKG_VERSION").to_string(),
-            store: inner.store,
+            store: engine.core.store,
             scheme: layout.scheme.text.clone(),
             victim: layout.victim.clone(),
             gp: layout.fixed.gp,
             page_bytes: PAGE as u32,
-            seconds: inner.begun.elapsed().as_secs_f64(),
+            seconds: self.begun.elapsed().as_secs_f64(),
             written,
-            opened: *inner.opened.get().unwrap_or(&written),
+            opened: self.opened,
             garbage_proportion: volume.garbage_proportion(),
             free_zones: volume.free_zones() as u32,
             zones_reclaimed: volume.counts().zones_reclaimed,
             mean_victim_gp: volume.counts().mean_victim_gp(),
-            stall_seconds: inner.counters.stall().as_secs_f64(),
+            stall_seconds: engine.core.counters.stall().as_secs_f64(),
             bytes: bytes as u64,
             classes: classes(volume),
             calls: calls.map(|(call, latency)| CallView::of(call, latency)).into(),

@@ -35,9 +35,8 @@ struct Frame {
     used: bool,
 }
 
-/// Proof that the leaf of a page is in memory: where the row of one of its records is. It holds
-/// until a leaf is loaded or dropped, so only a `MappedPage`, which has the state locked, keeps
-/// one.
+/// Where the row of one of a page's records is in memory. It holds until a leaf is dropped, so only a
+/// `MappedPage`, which has the state locked, uses one; later it may not be [there](MapCache::is_there).
 #[derive(Clone, Copy)]
 pub struct Position {
     frame: u32,
@@ -177,6 +176,11 @@ impl MapCache {
     pub fn position(&self, page: u32) -> Option<Position> {
         let (leaf, index) = self.shape.place_in_leaf(page);
         Some(Position { frame: self.frame(leaf)?, leaf, index, kind: RecordKind::Image })
+    }
+
+    /// True if a position that was found before still holds.
+    pub fn is_there(&self, at: Position) -> bool {
+        self.frames.get(at.frame as usize).is_some_and(|frame| frame.leaf == at.leaf)
     }
 
     /// Takes a leaf into memory: that which lies where the root says, or one that holds nothing.

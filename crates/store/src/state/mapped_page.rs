@@ -69,14 +69,32 @@ pub struct RecordCopy<'a> {
 impl<G: Deref<Target = State>> MappedPage<G> {
     /// The page of an LBA, if its leaf is in memory; otherwise the state comes back.
     pub fn of(state: G, lba: u64) -> Result<Self, G> {
-        let (map, sizes) = (state.volume.map(), state.layout.sizes);
-        let number = sizes.page_of(lba);
-        let Some(page) = map.position(number) else { return Err(state) };
-        let has_changes = sizes.delta_of(number).is_some();
+        match state.volume.map().position(state.layout.sizes.page_of(lba)) {
+            Some(page) => Ok(Self::at(state, lba, page)),
+            None => Err(state),
+        }
+    }
+
+    /// The page of an LBA, if its leaf is still where it was when the page had this position.
+    pub fn again(state: G, lba: u64, page: Position) -> Result<Self, G> {
+        match state.volume.map().is_there(page) {
+            true => Ok(Self::at(state, lba, page)),
+            false => Err(state),
+        }
+    }
+
+    fn at(state: G, lba: u64, page: Position) -> Self {
+        let sizes = state.layout.sizes;
+        let has_changes = sizes.delta_of(sizes.page_of(lba)).is_some();
         let changes = has_changes.then(|| CHANGES.map(|kind| page.of_kind(kind)));
         let mut mapped = MappedPage { state, lba, page, changes, at: page };
         mapped.at = mapped.at_of(sizes.kind(lba)).unwrap_or(page);
-        Ok(mapped)
+        mapped
+    }
+
+    /// The position of the page, which saves a look-up later.
+    pub fn position(&self) -> Position {
+        self.page
     }
 
     /// The state, whose leaves may be dropped again.

@@ -2,11 +2,13 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use frostline_zone::{AlignedBuf, DeviceError, ZoneRead};
 
-use crate::engine::inner::Inner;
+use crate::engine::core::Core;
+use crate::engine::map_loader::MapLoader;
 use crate::engine::other_copy::repair;
 use crate::error::of_zone;
 use crate::format::PAGE;
@@ -24,7 +26,7 @@ const MOST: usize = 2 * PAGE;
 const PARTS: usize = 3;
 
 /// Pages that are read side by side, at most.
-const TOGETHER: usize = 32;
+pub const TOGETHER: usize = 32;
 
 thread_local! {
     /// The records of a page, while it is made of them.
@@ -50,7 +52,18 @@ pub struct PageRead<'a> {
     pub changed: ChangedWords,
 }
 
-impl Inner {
+/// Reads pages: their records, and those that only parity has.
+pub struct Reader {
+    core: Arc<Core>,
+    loader: Arc<MapLoader>,
+}
+
+impl Reader {
+    /// The reader of a store.
+    pub fn new(core: Arc<Core>, loader: Arc<MapLoader>) -> Self {
+        Reader { core, loader }
+    }
+
     /// Reads a page, as changes of it make it that an engine kept if there are any, and finds the words in which it
     /// may differ from its base; false if it was never written, or was trimmed.
     pub fn read_page(
@@ -60,13 +73,10 @@ impl Inner {
         into: &mut [u8],
         changed: &mut ChangedWords,
     ) -> Result<bool, StoreError> {
-        self.check_page(lba, into)?;
+        self.core.check_page(lba, into)?;
         *changed = ChangedWords::NONE;
-        let found = RECORDS.with(|records| {
-            self.read_records(lba, kept, &mut records.borrow_mut(), into, changed)
-        })?;
-        self.shrink_map()?;
-        Ok(found)
+        RECORDS
+            .with(|records| self.read_records(lba, kept, &mut records.borrow_mut(), into, changed))
     }
 
     /// Reads a page, which is made of its image, its delta and its tail.
@@ -96,7 +106,7 @@ impl Inner {
     ) -> Result<[Option<RecordLookup>; PARTS], StoreError> {
         let kinds = [RecordKind::Image, RecordKind::Delta, RecordKind::Tail];
         let needed = kept.map_or(PARTS, |kept| kept.kind() as usize);
-        let mapped = self.mapped(self.state()?, lba)?;
+        let mapped = self.loader.mapped(self.core.state()?, lba)?;
         let mut found = [const { None }; PARTS];
         for ((found, kind), into) in found.iter_mut().zip(kinds).zip(records).take(needed) {
             *found = mapped.find_part(kind, into)?;
@@ -133,17 +143,14 @@ impl Inner {
         }
     }
 
-    /// Reads pages, as [`Self::read_page`] reads each, but all their records that are on the device side by side.
+    /// Reads at most [`TOGETHER`] pages, as [`Self::read_page`] reads each, but all their records that are on the
+    /// device side by side.
     pub fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
-        reads.chunks_mut(TOGETHER).flat_map(|reads| self.read_together(reads)).collect()
-    }
-
-    fn read_together(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
         // Not kept by the thread as that for one page is: it is a megabyte.
         let mut records: Vec<_> = reads.iter().map(|_| room()).collect();
         let mut pages = AlignedBuf::zeroed(reads.len() * PARTS * MOST);
         let find = |(read, records): (&PageRead<'_>, &mut _)| {
-            self.check_page(read.lba, read.page)?;
+            self.core.check_page(read.lba, read.page)?;
             self.find_parts(read.lba, read.kept, records)
         };
         let found: Vec<_> = reads.iter().zip(&mut records).map(find).collect();
@@ -166,30 +173,23 @@ impl Inner {
             }
             Ok(is_there)
         };
-        let results: Vec<_> = reads.iter_mut().zip(found).zip(&mut records).map(make).collect();
-        match self.shrink_map() {
-            Ok(()) => results,
-            Err(error) => vec![Err(error); results.len()],
-        }
+        reads.iter_mut().zip(found).zip(&mut records).map(make).collect()
     }
 
     /// True if a page has a delta.
     pub fn has_delta(&self, lba: u32) -> Result<bool, StoreError> {
-        self.layout.check_lba(lba)?;
-        let mapped = self.mapped(self.state()?, lba)?;
-        let has = mapped.place_of(RecordKind::Delta).is_some();
-        drop(mapped);
-        self.shrink_map()?;
-        Ok(has)
+        self.core.layout.check_lba(lba)?;
+        let mapped = self.loader.mapped(self.core.state()?, lba)?;
+        Ok(mapped.place_of(RecordKind::Delta).is_some())
     }
 
     /// Reads the record of an LBA to the beginning of `into`, in whole units; returns its bytes, or none
     /// if there is none.
     pub fn read_record(&self, lba: u64, into: &mut [u8]) -> Result<Option<usize>, StoreError> {
-        let mapped = self.mapped(self.state()?, lba)?;
+        let mapped = self.loader.mapped(self.core.state()?, lba)?;
         let found = mapped.find(into)?;
         drop(mapped);
-        let page = self.layout.sizes.page_of(lba);
+        let page = self.core.layout.sizes.page_of(lba);
         found.map(|found| self.fetch(page, found, into)).transpose()
     }
 
@@ -205,7 +205,7 @@ impl Inner {
             RecordLookup::Copied(bytes) => return Ok(bytes),
             RecordLookup::At(at) => at,
         };
-        self.counters.count_reads(1);
+        self.core.counters.count_reads(1);
         PAGES.with(|pages| {
             let record = &mut into[..at.span.bytes];
             self.read_span(at.zone, at.span, record, &mut pages.borrow_mut())
@@ -256,7 +256,7 @@ impl Inner {
             _ => None,
         });
         let mut records: ArrayVec<_, { TOGETHER * PARTS }> = on_device.collect();
-        self.counters.count_reads(records.len() as u64);
+        self.core.counters.count_reads(records.len() as u64);
         match &mut records[..] {
             [] => return Ok(()),
             [(zone, span, into)] => {
@@ -269,7 +269,7 @@ impl Inner {
             let offset = u64::from(span.page) * PAGE as u64;
             reads.push(ZoneRead { zone, offset, buffer: &mut pages[..span.pages() * PAGE] });
         }
-        self.device.read_all(&mut reads)?;
+        self.core.device.read_all(&mut reads)?;
         drop(reads);
         for ((_, span, into), pages) in records.iter_mut().zip(pages.chunks(MOST)) {
             into[..span.bytes].copy_from_slice(&pages[span.skip..][..span.bytes]);
@@ -302,14 +302,14 @@ impl Inner {
         let at = u64::from(span.page) * PAGE as u64;
         let mut pages = AlignedBuf::zeroed(span.pages() * PAGE);
         let within = span.skip..span.skip + span.bytes;
-        if of_zone(self.device.read(zone, at, &mut pages))?.is_err() {
+        if of_zone(self.core.device.read(zone, at, &mut pages))?.is_err() {
             return Ok(false);
         }
         let sound = |pages: &[u8]| crc32c::crc32c(&pages[within.clone()]) == sum;
-        let found = repair(&*self.device, zone, at, &mut pages, &sound)?;
+        let found = repair(&*self.core.device, zone, at, &mut pages, &sound)?;
         if found {
             record.copy_from_slice(&pages[within]);
-            self.counters.count_repaired();
+            self.core.counters.count_repaired();
         }
         Ok(found)
     }
@@ -324,11 +324,11 @@ impl Inner {
     ) -> Result<(), DeviceError> {
         let at = u64::from(span.page) * PAGE as u64;
         if (span.skip, span.bytes) == (0, PAGE) {
-            return self.device.read(zone, at, into);
+            return self.core.device.read(zone, at, into);
         }
         // Devices read whole pages.
         let pages = &mut pages[..span.pages() * PAGE];
-        self.device.read(zone, at, pages)?;
+        self.core.device.read(zone, at, pages)?;
         into.copy_from_slice(&pages[span.skip..][..span.bytes]);
         Ok(())
     }
@@ -339,13 +339,14 @@ impl Inner {
         range: Range<u32>,
         visit: &mut dyn FnMut(u32),
     ) -> Result<(), StoreError> {
-        let end = range.end.min(self.layout.fixed.logical_pages as u32);
-        let mut next = range.start / self.layout.leaf.pages();
+        let end = range.end.min(self.core.layout.fixed.logical_pages as u32);
+        let mut next = range.start / self.core.layout.leaf.pages();
         while let Some(leaf) =
-            self.next_leaf(next)?.filter(|&leaf| leaf <= end / self.layout.leaf.pages())
+            self.loader.next_leaf(next)?.filter(|&leaf| leaf <= end / self.core.layout.leaf.pages())
         {
-            let lbas = self.records_of_leaf(leaf)?.into_iter().map(|(lba, ..)| lba);
-            let pages = lbas.filter(|&lba| !self.layout.sizes.is_delta(lba)).map(|lba| lba as u32);
+            let lbas = self.loader.records_of_leaf(leaf)?.into_iter().map(|(lba, ..)| lba);
+            let pages =
+                lbas.filter(|&lba| !self.core.layout.sizes.is_delta(lba)).map(|lba| lba as u32);
             pages.filter(|page| (range.start..end).contains(page)).for_each(&mut *visit);
             next = leaf + 1;
         }

@@ -7,7 +7,10 @@ use frostline_log::ZoneImage;
 use frostline_placement::Scheme;
 
 use crate::StoreError;
-use crate::engine::inner::Inner;
+use crate::engine::chunk_writer::ChunkWriter;
+use crate::engine::core::Core;
+use crate::engine::map_loader::{LeavesStay, MapLoader};
+use crate::engine::metadata::Metadata;
 use crate::format::chunk_place::ChunkPlace;
 use crate::format::head::{MetaKind, TablePart};
 use crate::format::layout::payload_pages;
@@ -138,81 +141,67 @@ impl CheckpointState {
     }
 }
 
-impl Inner {
-    /// Writes a checkpoint if one is due.
-    pub fn checkpoint_if_due(&self) -> Result<(), StoreError> {
-        if !self.is_checkpoint_due(&*self.state()?) {
-            return Ok(());
-        }
-        let _one = self.lock_checkpointer()?;
-        // The thread that held it may have written it.
-        let due = self.is_checkpoint_due(&*self.state()?);
-        if due { self.write_checkpoint(false) } else { Ok(()) }
+/// Writes checkpoints.
+pub struct Checkpointer {
+    core: Arc<Core>,
+    metadata: Arc<Metadata>,
+    loader: Arc<MapLoader>,
+    chunks: Arc<ChunkWriter>,
+}
+
+impl Checkpointer {
+    /// The checkpointer of a store.
+    pub fn new(
+        core: Arc<Core>,
+        metadata: Arc<Metadata>,
+        loader: Arc<MapLoader>,
+        chunks: Arc<ChunkWriter>,
+    ) -> Self {
+        Checkpointer { core, metadata, loader, chunks }
     }
 
-    /// True if a checkpoint is due.
-    pub fn is_checkpoint_due(&self, state: &State) -> bool {
-        // Recovery has the leaves of what was written since in memory.
-        let most_leaves = (self.map_bytes / self.layout.leaf.images()).max(64) as u64;
-        let most = self.layout.fixed.checkpoint_writes.min(most_leaves);
-        state.is_checkpoint_due(most) || self.meta_usage.is_low()
-    }
-
-    /// Writes a checkpoint.
+    /// Writes a checkpoint; of the whole map, so that nothing that was written to the metadata log
+    /// before is needed, if it is to be `whole`.
     ///
     /// Under one hold of the lock all chunks are sealed and the changed leaves are shared. What
     /// they point to is made durable before the table is written, and the table is what makes the
     /// checkpoint.
-    pub fn checkpoint(&self) -> Result<(), StoreError> {
-        let _one = self.lock_checkpointer()?;
-        self.write_checkpoint(false)
+    pub fn write(&self, _: &LeavesStay<'_>, whole: bool) -> Result<(), StoreError> {
+        self.try_write(whole).map_err(|error| self.core.fail(error))
     }
 
     /// Writes the last checkpoint of a store that is closed. If the metadata log has much that is
     /// not needed, it goes on in another zone, with a checkpoint of everything, and the others are
     /// reset.
-    pub fn checkpoint_at_end(&self) -> Result<(), StoreError> {
-        let _one = self.lock_checkpointer()?;
+    pub fn write_last(&self) -> Result<(), StoreError> {
+        let leaves = self.loader.hold()?;
         // Twice what the map takes of pages that follow each other.
-        let needed = self.state()?.volume.valid_pages() / 32 + 2;
-        let left = self.meta()?.leave_zone(needed);
-        self.write_checkpoint(left.map_err(|error| self.fail(error))?)
+        let needed = self.core.state()?.volume.valid_pages() / 32 + 2;
+        let left = self.metadata.log()?.leave_zone(needed);
+        self.write(&leaves, left.map_err(|error| self.core.fail(error))?)
     }
 
-    /// Writes a checkpoint of everything: nothing that was written to the metadata log before is
-    /// needed.
-    pub fn checkpoint_whole(&self) -> Result<(), StoreError> {
-        let _one = self.lock_checkpointer()?;
-        self.write_checkpoint(true)
-    }
-
-    fn write_checkpoint(&self, whole: bool) -> Result<(), StoreError> {
-        self.try_checkpoint(whole).map_err(|error| self.fail(error))
-    }
-
-    fn try_checkpoint(&self, whole: bool) -> Result<(), StoreError> {
-        let meta = self.meta()?;
+    fn try_write(&self, whole: bool) -> Result<(), StoreError> {
+        let meta = self.metadata.log()?;
         let whole = whole || meta.must_free();
         let (notes_from, begin) = (meta.seq(), meta.position());
         drop(meta);
-        let mut state = self.state()?;
+        let mut state = self.core.state()?;
         state.check_writable()?;
         let last = state.sync();
         let mut snapshot =
-            CheckpointState::of(&mut state, whole, notes_from, self.meta_usage.pages());
+            CheckpointState::of(&mut state, whole, notes_from, self.metadata.usage().pages());
         state.checkpoint_begun();
-        let outgoing = state.chunks.take_outgoing();
-        drop(state);
-        self.write_out(outgoing)?;
+        self.chunks.write_out(state)?;
         self.write_snapshot_leaves(&mut snapshot)?;
         if whole {
             self.move_other_leaves(&mut snapshot)?;
         }
-        self.make_durable(last)?;
+        self.chunks.make_durable(last)?;
         snapshot.settle();
         let table = self.write_table(&snapshot)?;
-        self.device.flush()?;
-        self.state()?.checkpoint_ended(snapshot.head.next_seq);
+        self.core.device.flush()?;
+        self.core.state()?.checkpoint_ended(snapshot.head.next_seq);
         let (leaves, zones) = (snapshot.leaves.len(), snapshot.zones.len());
         tracing::debug!(whole, leaves, zones, parts = table.len(), "checkpoint written");
         self.release_meta(&snapshot, &table, begin)
@@ -222,8 +211,8 @@ impl Inner {
         let leaves = std::mem::take(&mut snapshot.leaves);
         let mut rest = leaves.iter().map(|(leaf, bytes)| (*leaf, bytes.clone())).peekable();
         while rest.peek().is_some() {
-            let places = self.write_leaves(&mut rest, snapshot.head.time)?;
-            let mut state = self.state()?;
+            let places = self.metadata.write_leaves(&mut rest, snapshot.head.time)?;
+            let mut state = self.core.state()?;
             for (leaf, at) in places {
                 snapshot.place(leaf, at);
                 state.volume.map_mut().written(leaf, at);
@@ -233,33 +222,6 @@ impl Inner {
         Ok(())
     }
 
-    /// Writes a record of the first of these leaves, as many as it has room for but one at least.
-    /// Returns their places.
-    pub fn write_leaves(
-        &self,
-        leaves: &mut dyn Iterator<Item = (u32, Leaf)>,
-        time: u64,
-    ) -> Result<Vec<(u32, LeafAt)>, StoreError> {
-        let room = (payload_pages(&self.layout.fixed) * PAGE)
-            .saturating_sub(self.layout.leaf.most_pages() * PAGE);
-        let (mut payload, mut numbers, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        for (leaf, bytes) in leaves {
-            let begin = payload.len();
-            let pages = bytes.append_pages(&mut payload);
-            let sum = crc32c::crc32c(&payload[begin..]);
-            numbers.push(leaf);
-            places.push((leaf, LeafAt { page: (begin / PAGE) as u32, pages, sum, time }));
-            if payload.len() > room {
-                break;
-            }
-        }
-        let mut meta = self.meta()?;
-        let first = meta.append(MetaKind::Leaves, &numbers, &payload)?;
-        drop(meta);
-        places.iter_mut().for_each(|(_, at)| at.page += first);
-        Ok(places)
-    }
-
     /// Writes the leaves that are not in memory once more, so that nothing before this checkpoint
     /// is needed.
     fn move_other_leaves(&self, snapshot: &mut CheckpointState) -> Result<(), StoreError> {
@@ -267,17 +229,18 @@ impl Inner {
         let others =
             snapshot.root.iter().filter(|&&(leaf, at)| at.page != 0 && taken(leaf).is_err());
         let others: Vec<(u32, LeafAt)> = others.copied().collect();
-        let together = (payload_pages(&self.layout.fixed) / self.layout.leaf.most_pages()).max(1);
+        let together =
+            (payload_pages(&self.core.layout.fixed) / self.core.layout.leaf.most_pages()).max(1);
         for some in others.chunks(together) {
             let read = |&(leaf, at): &(u32, LeafAt)| {
-                let bytes = self.read_leaf(leaf, at)?;
-                let read = Leaf::of_pages(self.layout.leaf, &bytes);
-                Ok((leaf, read.ok_or_else(|| self.damaged_leaf(leaf, at, "is none"))?))
+                let bytes = self.loader.read_leaf(leaf, at)?;
+                let read = Leaf::of_pages(self.core.layout.leaf, &bytes);
+                Ok((leaf, read.ok_or_else(|| self.loader.damaged_leaf(leaf, at, "is none"))?))
             };
             let images = some.iter().map(read).collect::<Result<Vec<_>, StoreError>>()?;
-            let places = self.write_leaves(&mut images.into_iter(), snapshot.head.time)?;
+            let places = self.metadata.write_leaves(&mut images.into_iter(), snapshot.head.time)?;
             debug_assert_eq!(places.len(), some.len(), "as many as one record has room for");
-            let mut state = self.state()?;
+            let mut state = self.core.state()?;
             for ((leaf, moved), &(_, at)) in places.into_iter().zip(some) {
                 let moved = LeafAt { time: at.time, ..moved };
                 snapshot.place(leaf, moved);
@@ -290,10 +253,10 @@ impl Inner {
     /// Writes the table; returns the places of its parts.
     fn write_table(&self, snapshot: &CheckpointState) -> Result<Vec<u32>, StoreError> {
         let (bytes, len) = snapshot.table();
-        let most = payload_pages(&self.layout.fixed) * PAGE;
+        let most = payload_pages(&self.core.layout.fixed) * PAGE;
         let parts = bytes.len().div_ceil(most);
         let mut places = Vec::with_capacity(parts);
-        let mut meta = self.meta()?;
+        let mut meta = self.metadata.log()?;
         for (part, payload) in (0u32..).zip(bytes.chunks(most)) {
             let part = TablePart { part, parts: parts as u64, bytes: len as u64 };
             places.push(meta.append::<u32>(MetaKind::Table(part), &[], payload)?);
@@ -308,8 +271,8 @@ impl Inner {
         table: &[u32],
         begin: Option<u32>,
     ) -> Result<(), StoreError> {
-        let mut meta = self.meta()?;
-        let state = self.state()?;
+        let mut meta = self.metadata.log()?;
+        let state = self.core.state()?;
         let leaves = snapshot.root.iter().copied().chain(state.volume.map().root());
         let leaves = leaves.map(|(_, at)| at.page);
         let leaves = leaves.filter(|&page| page != 0);

@@ -8,8 +8,8 @@
 
 use frostline_zone::{AlignedBuf, DeviceError};
 
+use super::Cleaner;
 use crate::StoreError;
-use crate::engine::inner::Inner;
 use crate::format::PAGE;
 use crate::state::State;
 use crate::state::chunk::Chunk;
@@ -28,20 +28,20 @@ impl State {
     }
 }
 
-impl Inner {
+impl Cleaner {
     /// Tells in a zone of its own what is durable. Where no zone is to spare for that, or the
     /// device takes no other one as active, it is left out.
     pub fn write_witness(&self) -> Result<(), StoreError> {
-        let _one = self.lock_cleaner()?;
-        if self.state()?.zones.must_reset() {
-            self.reset_pending().inspect_err(|error| self.end_writing(error.clone()))?;
+        let _one = self.lock()?;
+        if self.core.state()?.zones.must_reset() {
+            self.reset_pending().inspect_err(|error| self.core.end_writing(error))?;
         }
-        let Some((zone, chunk)) = self.state()?.begin_witness() else { return Ok(()) };
-        match self.device.append(zone, 0, chunk.bytes()) {
+        let Some((zone, chunk)) = self.core.state()?.begin_witness() else { return Ok(()) };
+        match self.core.device.append(zone, 0, chunk.bytes()) {
             Err(DeviceError::TooManyActive { .. } | DeviceError::TooManyOpen { .. }) => Ok(()),
             Err(error) if error.is_of_zone() => Ok(()),
-            Err(error) => Err(self.fail(error.into())),
-            Ok(()) => self.device.flush().map_err(|error| self.fail(error.into())),
+            Err(error) => Err(self.core.fail(error.into())),
+            Ok(()) => self.core.device.flush().map_err(|error| self.core.fail(error.into())),
         }
     }
 }

@@ -5,24 +5,41 @@ use std::sync::Weak;
 
 use frostline_log::{Extent, LogError};
 
-use crate::engine::cleaning::Valid;
-use crate::engine::inner::Inner;
+use super::{Cleaner, Valid};
+use crate::engine::buffer::Buffer;
+use crate::engine::core::lock;
 use crate::format::packing::PackedPage;
 use crate::format::records::RecordKind;
 use crate::{PageWrite, StoreError};
 
-impl Inner {
+impl Cleaner {
+    /// Asks this buffer for newer versions of pages from now on.
+    pub fn add_buffer(&self, buffer: Weak<dyn Buffer>) -> Result<(), StoreError> {
+        lock(&self.buffers)?.push(buffer);
+        Ok(())
+    }
+
+    /// Does not use this buffer any more when it returns.
+    pub fn remove_buffer(&self, buffer: &Weak<dyn Buffer>) -> Result<(), StoreError> {
+        lock(&self.buffers)?.retain(|other| !other.ptr_eq(buffer));
+        Ok(())
+    }
+
     /// Writes newer versions of a victim's pages, where a buffer has them; the others remain to be
     /// copied.
-    pub fn rewrite(&self, zone: u32, chunks: &mut [Option<Vec<Valid>>]) -> Result<(), StoreError> {
+    pub(super) fn rewrite(
+        &self,
+        zone: u32,
+        chunks: &mut [Option<Vec<Valid>>],
+    ) -> Result<(), StoreError> {
         // Held while a buffer is in use, so that its owner can wait for that by removing it.
-        let buffers = self.buffers()?;
+        let buffers = lock(&self.buffers)?;
         if buffers.is_empty() {
             return Ok(());
         }
-        let page_of = |valid: &Valid| self.layout.sizes.page_of(valid.record.lba);
+        let page_of = |valid: &Valid| self.core.layout.sizes.page_of(valid.record.lba);
         let mut lbas: Vec<u32> = chunks.iter().flatten().flatten().map(page_of).collect();
-        if self.layout.sizes.first_delta() > 0 {
+        if self.core.layout.sizes.first_delta() > 0 {
             // The victim may have several records of a page.
             lbas.sort_unstable();
             lbas.dedup();
@@ -45,15 +62,15 @@ impl Inner {
         for valid in chunks.iter_mut().flatten() {
             valid.retain(|v| rewritten.binary_search(&page_of(v)).is_err());
         }
-        self.shrink_map()
+        Ok(())
     }
 
     /// Writes a page that lies in a victim. False if it lies elsewhere by now, if there is no room for
     /// a user's write, or while a group is on its way, during which users write nothing.
     fn replace(&self, zone: u32, write: &PageWrite<'_>) -> Result<bool, StoreError> {
-        self.check_write(write)?;
-        let mut packed = PackedPage::of(write, 0, self.layout.sizes, &self.compressor);
-        let mut page = self.mapped(self.state()?, write.lba)?;
+        self.core.check_page(write.lba, write.page)?;
+        let mut packed = PackedPage::of(write, 0, self.core.layout.sizes, &self.core.compressor);
+        let mut page = self.loader.mapped(self.core.state()?, write.lba)?;
         let in_victim =
             |place: Option<(Extent, u32)>| place.is_some_and(|(at, _)| at.slot.zone == zone);
         let image = in_victim(page.place_of(RecordKind::Image));
@@ -66,10 +83,7 @@ impl Inner {
             packed.forbid_tail(image);
         }
         let written = page.write(packed);
-        let mut state = page.into_state();
-        let outgoing = state.chunks.take_outgoing();
-        drop(state);
-        self.write_out(outgoing)?;
+        self.chunks.write_out(page.into_state())?;
         match written {
             Err(StoreError::Log(LogError::Full { .. })) => Ok(false),
             written => written.map(|()| true),
