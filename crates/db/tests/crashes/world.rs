@@ -1,7 +1,6 @@
 //! Actions of users of a database, drawn from a seed, and the expected state.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use frostline_db::{Commit, Db, DbError, Direction, Table, Transaction};
 use rand::rngs::SmallRng;
@@ -11,16 +10,6 @@ use crate::history::{Content, History, Place, TABLES, Value, Written};
 use crate::shapes::{Load, SHAPES, SLOT, Step, enough_pages};
 
 const NAMES: [&str; 5] = ["accounts", "b", "customers", "d", "e"];
-
-/// Values are shorter than this.
-const LONGEST: i32 = 9000;
-
-/// What values begin with, by their first byte. They are drawn so often that making each byte by
-/// byte took a fifteenth of the test.
-static VALUES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
-    let of = |first: u8| (0..LONGEST).map(|n| first.wrapping_add((n * n / 7) as u8)).collect();
-    (0..=255).map(of).collect()
-});
 
 /// Users and their expectations.
 pub struct World {
@@ -156,12 +145,12 @@ impl World {
 
     fn value(&mut self) -> Value {
         let longest = match self.rng.random_range(0.0..1.0) {
-            x if x < self.long_values => LONGEST,
+            x if x < self.long_values => 9000,
             x if x < 0.3 => 900,
             _ => 60,
         };
         let (len, first) = (self.rng.random_range(0..longest), self.rng.random_range(0..=255u8));
-        Value::from(&VALUES[usize::from(first)][..len as usize])
+        (0..len).map(|n| first.wrapping_add((n * n / 7) as u8)).collect()
     }
 
     /// One operation of a transaction.
