@@ -81,6 +81,7 @@ mod residency;
 mod rewriting;
 mod room;
 mod scrub;
+mod shifts;
 mod state;
 mod stats;
 mod store;

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 
 use crate::StoreError;
-use crate::delta::{apply, time_of};
+use crate::delta::{ChangedWords, time_of};
 use crate::format::PAGE;
 use crate::image::unpack;
 use crate::inner::{Guard, Inner};
@@ -86,9 +86,7 @@ impl Inner {
         ([delta, tail], page): ([&[u8]; 2], &mut [u8]),
     ) -> Result<Merging<'a>, StoreError> {
         let last = if tail.is_empty() { delta } else { tail };
-        let merged = unpack(copy.bytes, page)
-            && apply(page, delta).is_some()
-            && (tail.is_empty() || apply(page, tail).is_some());
+        let merged = unpack(copy.bytes, page) && ChangedWords::read([delta, tail], page).is_some();
         let Some(time) = time_of(last, mapped.time()).filter(|_| merged) else {
             return Ok(Merging::None(mapped.into_state()));
         };

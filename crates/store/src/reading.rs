@@ -6,7 +6,7 @@ use std::ops::Range;
 use arrayvec::ArrayVec;
 use frostline_zone::{AlignedBuf, DeviceError, ZoneRead};
 
-use crate::delta::{ChangedWords, WordSet, apply};
+use crate::delta::ChangedWords;
 use crate::error::of_zone;
 use crate::format::PAGE;
 use crate::image::{is_foreign, unpack};
@@ -114,16 +114,10 @@ impl Inner {
     ) -> Result<ChangedWords, StoreError> {
         let [image, delta, tail] = std::array::from_fn(|part| &records[part][..bytes[part]]);
         let whole = unpack(image, into);
-        let mut words_of = |record: &[u8]| match record {
-            [] => Some(WordSet::NONE),
-            record => apply(into, record),
-        };
-        // In this order: the tail is of both.
-        let delta = words_of(delta);
-        let tail = words_of(kept.map_or(tail, PageDelta::record));
-        match (whole, delta, tail) {
-            (true, Some(delta), Some(tail)) => Ok(ChangedWords::read(delta, tail)),
-            _ => {
+        let parts = [delta, kept.map_or(tail, PageDelta::record)];
+        match ChangedWords::read(parts, into).filter(|_| whole) {
+            Some(changed) => Ok(changed),
+            None => {
                 into.fill(0);
                 Err(match is_foreign(image) {
                     true => StoreError::BuiltWithoutZstd { lba },
