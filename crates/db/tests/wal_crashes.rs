@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use frostline_db::wal::{Flusher, Lsn, Wal, WalError, WalOptions};
+use frostline_store::Compression;
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, Tail, in_memory};
 
 const ID: u64 = 0x1234_5678_9abc_def0;
@@ -162,6 +163,7 @@ fn live(seed: u64, most: u64, tally: &Tally) {
         delay: Duration::ZERO,
         buffer_bytes: chance.from(4096..100_000) as usize,
         durable: 0,
+        compression: [Compression::None, Compression::Lz4, Compression::Zstd][seed as usize % 3],
     };
     let tail = [Tail::Whole, Tail::Torn, Tail::Garbage, Tail::Holes][chance.from(0..4) as usize];
     let mut device = Arc::new(Faulty::new(memory, seed).with_tail(tail));

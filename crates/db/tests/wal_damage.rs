@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frostline_db::wal::{Flusher, Lsn, Wal, WalError, WalOptions};
+use frostline_store::Compression;
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, ZoneState, in_memory};
 use proptest::prelude::*;
 
@@ -13,13 +14,14 @@ const INLINE: WalOptions = WalOptions {
     delay: Duration::ZERO,
     buffer_bytes: 256 << 10,
     durable: 0,
+    compression: Compression::None,
 };
 
 /// Pages of a zone.
 const ZONE: u64 = 10;
 
 /// Bytes of a head, and of a record's own head.
-const HEADS: u64 = 96 + 5;
+const HEADS: u64 = 104 + 5;
 
 /// A log whose batches are one page each, the first that of its format: where their records end.
 fn written(records: u64, bytes: usize) -> (Arc<Faulty>, Vec<Lsn>) {

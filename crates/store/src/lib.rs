@@ -43,7 +43,7 @@ mod chunk;
 mod chunk_place;
 mod chunk_table;
 mod cleaning;
-mod compression;
+pub mod compression;
 mod copies;
 mod counters;
 mod delta;

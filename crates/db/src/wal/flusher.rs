@@ -11,7 +11,8 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use super::batch::{BLOCK, Lsn};
 use super::buffer::{Buffer, cost};
 use super::error::WalError;
-use super::writer::{Round, Writer};
+use super::round::Round;
+use super::writer::Writer;
 
 /// The thread that writes the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
