@@ -150,7 +150,12 @@ impl Head {
 
     /// Blocks of the batch.
     pub fn blocks(&self) -> u64 {
-        (HEAD as u64 + u64::from(self.stored)).div_ceil(BLOCK)
+        blocks(self.stored)
+    }
+
+    /// Blocks that compression saved.
+    pub fn blocks_saved(&self) -> u64 {
+        blocks(self.bytes) - self.blocks()
     }
 
     /// The position in the stream at which its bytes end.
@@ -173,6 +178,11 @@ impl Head {
         let last = (self.last != NONE).then(|| self.offset + u64::from(self.last));
         last.max(self.first_record())
     }
+}
+
+/// Blocks of a batch with a payload of so many bytes.
+fn blocks(payload: u32) -> u64 {
+    (HEAD as u64 + u64::from(payload)).div_ceil(BLOCK)
 }
 
 /// The first 4 bytes as a number.

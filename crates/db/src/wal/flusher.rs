@@ -266,6 +266,7 @@ impl Shared {
                 buffer.pending.splice(0..0, bytes[written.bytes..].iter().copied());
                 buffer.begun = (offset + written.bytes as u64 - written.end) as usize;
                 buffer.blocks += written.blocks;
+                buffer.blocks_saved += written.blocks_saved;
                 buffer.flushes += 1;
             }
             Err(error) => buffer.failed = Some(error),

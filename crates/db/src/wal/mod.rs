@@ -93,6 +93,8 @@ pub struct WalStats {
     pub bytes: u64,
     /// Pages of 4 KiB written.
     pub pages: u64,
+    /// Pages that the batches would take beyond those if none was compressed.
+    pub pages_saved: u64,
     /// Flushes of the device.
     pub flushes: u64,
     /// Zones that the log does without, as they could not be reset.
@@ -337,6 +339,7 @@ impl Wal {
             records: buffer.records,
             bytes: buffer.end - self.begin,
             pages: buffer.blocks,
+            pages_saved: buffer.blocks_saved,
             flushes: buffer.flushes,
             zones_lost: buffer.zones_lost,
         }

@@ -12,6 +12,10 @@ use super::batch::{BLOCK, HEAD, Lsn};
 /// less padding than it takes, and waiting for it would mean a flush more.
 const LEFT: usize = BLOCK as usize / 2;
 
+/// Blocks of a compressed batch up to which its end waits, as that means to compress once more: of
+/// more blocks the padding of the last one is little.
+const MOST_CUT: usize = 16;
+
 /// The records that one flush writes: a part of the stream up to the end of a record.
 pub struct Round<'a> {
     /// Position of the bytes in the stream.
@@ -48,22 +52,29 @@ impl Round<'_> {
     /// compressed.
     fn shortened(&self, from: usize, to: usize, compressor: &Compressor) -> Option<Part> {
         let short = shorten(&self.bytes[from..to], compressor)?;
-        let stored = HEAD + short.len();
-        let over = stored % BLOCK as usize;
-        if to == self.bytes.len() && stored > over && (1..=LEFT).contains(&over) {
-            // The end of a part compresses better than all of it.
-            let behind = (to - from) * over / short.len();
-            let cut = to.saturating_sub(behind + behind / 4 + 256).max(from);
-            let whole = short.len() - over;
-            let fits = |short: &Vec<u8>| short.len() <= whole;
-            if cut > from
-                && !self.is_wanted_behind(cut)
-                && let Some(short) = shorten(&self.bytes[from..cut], compressor).filter(fits)
-            {
-                return Some(Part { to: cut, short: Some(short), is_last: true });
-            }
+        let again = self.without_short_end(from, to, short.len()).and_then(|(cut, most)| {
+            let short = shorten(&self.bytes[from..cut], compressor);
+            Some((cut, short.filter(|short| short.len() <= most)?))
+        });
+        Some(match again {
+            Some((to, short)) => Part { to, short: Some(short), is_last: true },
+            None => Part { to, short: Some(short), is_last: self.ends_at(to) },
+        })
+    }
+
+    /// Of a part that is compressed to so many bytes: where it is cut so that it probably ends with
+    /// a whole block, and the bytes that fit into these; none if its end can't wait, or is no
+    /// short one.
+    fn without_short_end(&self, from: usize, to: usize, short: usize) -> Option<(usize, usize)> {
+        let (blocks, over) = ((HEAD + short) / BLOCK as usize, (HEAD + short) % BLOCK as usize);
+        let is_short_end = (1..=MOST_CUT).contains(&blocks) && (1..=LEFT).contains(&over);
+        if to < self.bytes.len() || !is_short_end {
+            return None;
         }
-        Some(Part { to, short: Some(short), is_last: self.ends_at(to) })
+        // The end of a part compresses better than all of it.
+        let behind = (to - from) * over / short;
+        let cut = to.checked_sub(behind + behind / 4 + 256)?;
+        (cut > from && !self.is_wanted_behind(cut)).then_some((cut, short - over))
     }
 
     /// Where a batch ends that begins at `from` and goes on to `to` at most: there, or at the end

@@ -63,6 +63,8 @@ pub struct Writer {
 pub struct Written {
     /// Blocks of the device.
     pub blocks: u64,
+    /// Blocks that compression saved.
+    pub blocks_saved: u64,
     /// Bytes of the round. The others begin the next one.
     pub bytes: usize,
     /// The end of the last record that is whole on the device.
@@ -223,7 +225,7 @@ impl Writer {
     pub fn write(&mut self, round: &Round<'_>) -> Result<Written, WalError> {
         let begins = self.next.saturating_sub(round.offset) as usize;
         let mut boundaries = Boundaries { bytes: round.bytes, at: begins };
-        let (mut from, mut blocks, mut end) = (0, 0, self.end);
+        let (mut from, mut blocks, mut blocks_saved, mut end) = (0, 0, 0, self.end);
         loop {
             let room = self.place()?.min(MOST_BLOCKS);
             let part = round.part(from, room, &self.compressor);
@@ -243,7 +245,9 @@ impl Writer {
                 keep_from: round.keep_from,
                 ..self.head()
             };
-            blocks += self.append(head, payload)?;
+            self.append(head, payload)?;
+            blocks += head.blocks();
+            blocks_saved += head.blocks_saved();
             if last != NONE {
                 end = head.offset + u64::from(last);
             }
@@ -256,7 +260,7 @@ impl Writer {
         self.durable = self.number - 1;
         self.end = end;
         self.next = round.offset + boundaries.at as u64;
-        Ok(Written { blocks, bytes: from, end })
+        Ok(Written { blocks, blocks_saved, bytes: from, end })
     }
 
     /// The fields that all heads have in common.
@@ -291,7 +295,7 @@ impl Writer {
         Ok(self.rest())
     }
 
-    fn append(&mut self, head: Head, payload: &[u8]) -> Result<u64, WalError> {
+    fn append(&mut self, head: Head, payload: &[u8]) -> Result<(), WalError> {
         let blocks = head.blocks();
         let bytes = &mut self.staging[..(blocks * BLOCK) as usize];
         let (to, padding) = bytes[HEAD..].split_at_mut(payload.len());
@@ -304,7 +308,7 @@ impl Writer {
         if let Some(held) = self.held.back_mut() {
             held.first = held.first.or(head.first_record());
         }
-        Ok(blocks)
+        Ok(())
     }
 
     /// The position up to which records must be released for the next batch to free a zone.
