@@ -10,7 +10,7 @@ use frostline_placement::prefetch::{AHEAD, prefetch};
 use frostline_placement::{Request, Scheme, UserWrite};
 
 use crate::memory::Array;
-use crate::survey::sees_others;
+use crate::survey::{TOGETHER, sees_others};
 use crate::volume::{Volume, WORD_LAST};
 use crate::writes::Writes;
 use crate::{LogError, MAX_LBA};
@@ -127,9 +127,14 @@ impl<S: Scheme> Volume<S> {
             let lba = word & MAX_LBA;
             if sees_others {
                 let next = now.wrapping_add(1);
-                survey.show(scheme, lba.into(), next, |lba| {
+                let at = |lba| {
                     let entry = map.get(lba as usize).filter(|entry| entry.slot != 0);
                     entry.map(|entry| entry.page)
+                };
+                survey.show(scheme, lba.into(), next, at, |first| {
+                    const HALF: usize = TOGETHER as usize / 2;
+                    prefetch::<_, HALF>(map, first as usize);
+                    prefetch::<_, HALF>(map, first as usize + HALF);
                 });
             }
             let Some(entry) = map.get_mut(lba as usize) else {

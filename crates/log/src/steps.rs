@@ -346,6 +346,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
         let map = &self.map;
         let at = |lba| if lba < map.space() { map.peek(lba) } else { None };
-        self.survey.show(&mut self.scheme, lba, self.now, at);
+        self.survey.show(&mut self.scheme, lba, self.now, at, |_| ());
     }
 }

@@ -3,7 +3,7 @@
 use frostline_placement::Scheme;
 
 /// LBAs in order, whose entries lie together in memory, before the survey goes on elsewhere.
-const TOGETHER: u64 = 8;
+pub(crate) const TOGETHER: u64 = 8;
 /// 2^32 over the golden ratio: multiples of it, modulo 2^32, are spread evenly, however few there
 /// are.
 const STEP: u32 = 0x9e37_79b9;
@@ -18,6 +18,8 @@ const STEP: u32 = 0x9e37_79b9;
 pub(crate) struct Survey {
     /// The LBA of the page that is shown next.
     pub turn: u64,
+    /// The first LBA of those that come after the ones that lie together with it.
+    pub after: u64,
     /// Largest LBA that was written, plus 1.
     pub reach: u64,
     /// The place of these LBAs in the volume, in parts of 2^32.
@@ -32,7 +34,8 @@ pub(crate) fn sees_others<S: Scheme>(scheme: &S) -> bool {
 
 impl Survey {
     /// Shows a scheme that sees others the page at `lba` + 1, and the page whose turn it is, before
-    /// `lba` is placed at time `now`. `at` finds the states of pages that have a slot.
+    /// `lba` is placed at time `now`. `at` finds the states of pages that have a slot; `fetch`
+    /// prefetches those of LBAs in order from one on, [`TOGETHER`] turns before the first is shown.
     #[inline(always)]
     pub fn show<S: Scheme>(
         &mut self,
@@ -40,6 +43,7 @@ impl Survey {
         lba: u64,
         now: u32,
         at: impl Fn(u64) -> Option<S::Page>,
+        fetch: impl Fn(u64),
     ) {
         let behind = if lba + 1 < self.reach { at(lba + 1) } else { None };
         scheme.on_neighbour(behind.as_ref(), now);
@@ -47,18 +51,24 @@ impl Survey {
             scheme.on_survey(&page, now);
         }
         self.reach = self.reach.max(lba + 1);
-        self.go_on();
+        if self.go_on() {
+            fetch(self.after);
+        }
     }
 
+    /// Returns true if the survey goes on elsewhere.
     #[inline(always)]
-    fn go_on(&mut self) {
+    fn go_on(&mut self) -> bool {
         self.turn += 1;
-        if self.turn.is_multiple_of(TOGETHER) || self.turn >= self.reach {
+        let elsewhere = self.turn.is_multiple_of(TOGETHER) || self.turn >= self.reach;
+        if elsewhere {
+            self.turn = self.after;
             self.phase = self.phase.wrapping_add(STEP);
             // Fewer than 2^32 places.
             let places = self.reach.div_ceil(TOGETHER);
-            self.turn = ((u64::from(self.phase) * places) >> 32) * TOGETHER;
+            self.after = ((u64::from(self.phase) * places) >> 32) * TOGETHER;
         }
+        elsewhere
     }
 }
 

@@ -73,6 +73,8 @@ pub struct Model {
     cleaning: bool,
     /// The LBA whose page is shown to the scheme at the next user write.
     turn: u32,
+    /// The first LBA of the stretch that comes after the one in turn.
+    after: u32,
     /// The number of stretches of LBAs that were shown before.
     stretches: u32,
     /// The largest LBA that was written.
@@ -106,6 +108,7 @@ impl Model {
             unreset: 0,
             cleaning: false,
             turn: 0,
+            after: 0,
             stretches: 0,
             last: 0,
             now: options.start,
@@ -159,11 +162,12 @@ impl Model {
             self.last = self.last.max(lba);
             self.turn += 1;
             if self.turn.is_multiple_of(8) || self.turn > self.last {
-                // The next stretch of eight, at a multiple of the golden ratio.
+                self.turn = self.after;
+                // The stretch of eight after that, at a multiple of the golden ratio.
                 self.stretches = self.stretches.wrapping_add(1);
                 let part = self.stretches.wrapping_mul(0x9e37_79b9);
                 let stretches = u64::from(self.last / 8 + 1);
-                self.turn = (u64::from(part) * stretches / (1 << 32)) as u32 * 8;
+                self.after = (u64::from(part) * stretches / (1 << 32)) as u32 * 8;
             }
         }
         let state = self.states.entry(lba).or_insert_with(Zeroable::zeroed);
