@@ -125,7 +125,8 @@ const METHODS: [Compression; 2] = [Compression::Lz4, Compression::Zstd];
 
 /// A payload that repeats each word so many times.
 fn text(number: u64, bytes: usize, times: u64) -> Vec<u8> {
-    let words = (0..).map(|n: u64| (number << 20 | n / times).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let words =
+        (0..).map(|n: u64| ((number << 20) | (n / times)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     words.flat_map(u64::to_le_bytes).take(bytes).collect()
 }
 

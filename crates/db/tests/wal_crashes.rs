@@ -43,9 +43,9 @@ struct Record {
 
 fn payload(number: u64, bytes: usize) -> Vec<u8> {
     // Every other payload compresses.
-    let many = number % 2 * 1000;
+    let times = 1 + number % 2 * 1000;
     let words =
-        (0..).map(|n: u64| (number << 20 | n / (1 + many)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        (0..).map(|n: u64| ((number << 20) | (n / times)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     words.flat_map(u64::to_le_bytes).take(bytes).collect()
 }
 
