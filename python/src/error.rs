@@ -3,7 +3,7 @@
 use frostline::placement::BuildError;
 use frostline::sim::SimError;
 use frostline::trace::{SpecError, TraceError};
-use frostline_lab::ParseSizeError;
+use frostline::zone::ParseSizeError;
 use pyo3::PyErr;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;

@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use frostline::trace::{Format, LoadOptions, load};
-use frostline_lab::{Catalogue, TraceInfo};
+use frostline::trace::{Format, LoadOptions, TraceInfo, load};
+use frostline_sim::Catalogue;
 use pyo3::prelude::*;
 
 use crate::error::{Failure, Result};

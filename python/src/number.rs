@@ -1,6 +1,6 @@
 //! Sizes as Python writes them: a number of bytes, or a text such as `4MiB`.
 
-use frostline_lab::Size;
+use frostline::zone::Size;
 use pyo3::prelude::*;
 
 use crate::error::{Failure, Result};

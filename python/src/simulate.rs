@@ -13,9 +13,10 @@ use std::time::Duration;
 use frostline::placement::Semantics;
 use frostline::placement::registry::Registry;
 use frostline::sim::{Settings, Space, TraceVolume, ZoneSize};
-use frostline_lab::{Event, Monitor, watched_sweep};
+use frostline_benches::{Event, Monitor};
 use frostline_learn::{LARGEST_FILE, Model};
-use frostline_sim::{Outcomes, Plan, SimError, SimReport};
+use frostline_papers::watched_sweep;
+use frostline_sim::{Outcomes, Plan, SimError, report};
 use pyo3::prelude::*;
 
 use crate::error::{Failure, Result};
@@ -145,7 +146,7 @@ pub fn simulate(
     }
     let outcomes = outcomes??;
     let reports = traces.iter().map(|trace| trace.report()).collect();
-    let report = SimReport::new(reports, &volumes, &plan, &settings, &outcomes);
+    let report = report(reports, &volumes, &plan, &settings, &outcomes);
     let report = if timing { report } else { report.without_timing() };
     Ok(serde_json::to_string(&report)?)
 }

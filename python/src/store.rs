@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 use frostline::engine::DbError;
 use frostline::store::{Format, Open, PageWrite, Space, Store as Inner, StoreError};
 use frostline::zone::{self, DeviceError, OpenOptions, Shape};
-use frostline_sim::RunReport;
+use frostline_results::RunReport;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -168,7 +168,7 @@ impl Store {
     /// Figures of the store, as JSON.
     fn stats(&self, py: Python<'_>) -> Result<String> {
         let (run, stats, pages) = self.with(py, |store| {
-            Ok((frostline_lab::since_opening(store)?, store.stats()?, store.pages()))
+            Ok((frostline_benches::since_opening(store)?, store.stats()?, store.pages()))
         })?;
         Ok(serde_json::to_string(&Figures {
             run,

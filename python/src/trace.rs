@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use frostline::sim::TraceVolume;
 use frostline::trace::{FINAL, LoadOptions, Writes, load, prepare};
-use frostline_sim::TraceReport;
+use frostline_results::TraceReport;
 use numpy::ndarray::ArrayView1;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;

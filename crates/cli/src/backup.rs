@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use frostline_backup::{Backup, BackupError, Source, Target, restore, shape};
-use frostline_lab::FollowedReport;
+use frostline_benches::FollowedReport;
 use frostline_store::Store;
 use frostline_zone::{Device, OpenOptions, can_create, create, open};
 use serde::Serialize;

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use frostline_lab::first_zones;
 use frostline_store::{Cleaning, Open, Store};
-use frostline_zone::{Device, OpenOptions, open};
+use frostline_zone::{Device, OpenOptions, Span, open};
 
 use crate::cause::{device_failure, store_failure};
 use crate::failure::Failure;
@@ -33,5 +32,5 @@ pub fn open_store_to_repair(uri: &str) -> Result<Store, Failure> {
 /// The zones of a device that a store was formatted with.
 fn zones_of_store(uri: &str, device: Arc<dyn Device>) -> Result<Arc<dyn Device>, Failure> {
     let zones = Store::zones_on(&*device).map_err(|error| store_failure(uri, error))?;
-    first_zones(device, zones).map_err(|error| device_failure(uri, &error))
+    Span::first(device, zones).map_err(|error| device_failure(uri, &error))
 }

@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
-use frostline_lab::identify;
-use frostline_sim::{InputFile, SimReport, TraceReport};
+use frostline_papers::identify;
+use frostline_results::{InputFile, SimReport, TraceReport};
 
 use crate::args::SimArgs;
-use crate::cause::lab_failure;
+use crate::cause::paper_failure;
 use crate::failure::Failure;
 
 /// The commit of this program; empty if it is not known.
 pub const COMMIT: &str = env!("FROSTLINE_COMMIT");
 
 /// The digest of a file. A pipe has none.
-type Digest = frostline_lab::Result<Option<InputFile>>;
+type Digest = frostline_papers::Result<Option<InputFile>>;
 
 /// The digest of a file, in the making.
 enum Looked {
@@ -91,5 +91,5 @@ fn join(looked: Looked) -> Result<Option<InputFile>, Failure> {
         }
         Looked::Done(digest) => digest,
     };
-    digest.map_err(|error| lab_failure("sim", error))
+    digest.map_err(|error| paper_failure("sim", error))
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use frostline_placement::Semantics;
-use frostline_sim::{Plan, Settings, TraceReport, TraceVolume};
+use frostline_results::TraceReport;
+use frostline_sim::{Plan, Settings, TraceVolume};
 use frostline_trace::{Format, LoadOptions, Loaded, TraceError, Writes, load, prepare, some_of};
 
 use crate::args::{Loading, Reading, SimArgs};

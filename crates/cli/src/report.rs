@@ -1,15 +1,15 @@
 //! `frostline report`: results as an HTML page.
 
-use frostline_lab::{page, read_results};
+use frostline_report::{page, read_results};
 
 use crate::args::ReportArgs;
-use crate::cause::lab_failure;
+use crate::cause::report_failure;
 use crate::failure::Failure;
 use crate::output;
 
 /// Reads results, and writes the page.
 pub fn run(args: &ReportArgs) -> Result<String, Failure> {
-    let failed = |error| lab_failure("report", error);
+    let failed = |error| report_failure("report", error);
     output::check("report", [args.output.as_path()], &args.results)?;
     let mut records = Vec::new();
     for path in &args.results {

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use frostline_lab::{Error, Paper, PaperReport, Session};
+use frostline_papers::{Error, Paper, PaperReport, Session};
 
 use crate::args::ReproduceArgs;
-use crate::cause::lab_failure;
+use crate::cause::paper_failure;
 use crate::claims;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -42,7 +42,7 @@ pub fn run(args: &ReproduceArgs) -> Result<String, Failure> {
         if let Err(Error::Stopped { .. }) = report {
             interrupt.check();
         }
-        let report = report.map_err(|error| lab_failure(COMMAND, error))?;
+        let report = report.map_err(|error| paper_failure(COMMAND, error))?;
         let texts = [report.markdown(), output::json(COMMAND, &report)?];
         for (file, text) in files(args, paper).iter().zip(&texts) {
             file.as_ref().map_or(Ok(()), |file| output::write(file, text))?;
@@ -66,7 +66,7 @@ fn files(args: &ReproduceArgs, paper: &Paper) -> [Option<PathBuf>; 2] {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use frostline_lab::{Input, InputWorkload, Reproduction};
+    use frostline_papers::{Input, InputWorkload, Reproduction};
 
     use crate::args::{Arguments, BenchCommand, Command};
 

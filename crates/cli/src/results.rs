@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use frostline_lab::{CellSource, Cells, RunRecord, check_parquet, csv, records, write_parquet};
-use frostline_sim::{Settings, SimReport, Space, TraceVolume};
+use frostline_papers::{CellSource, Cells};
+use frostline_report::{check_parquet, csv, write_parquet};
+use frostline_results::{InputFile, ReplaySetup, RunRecord, SimReport};
+use frostline_sim::{Settings, Space, TraceVolume};
 
 use crate::args::SimArgs;
-use crate::cause::lab_failure;
+use crate::cause::{paper_failure, report_failure};
 use crate::failure::{Failure, say};
 use crate::identities::{COMMIT, Identities};
 use crate::output;
@@ -32,7 +34,7 @@ pub fn forms(files: &[PathBuf]) -> Result<FileFormats<'_>, Failure> {
             "ndjson" | "jsonl" => Ok(FileFormat::Lines),
             "csv" => Ok(FileFormat::Csv),
             "parquet" => {
-                check_parquet(file).map_err(|e| lab_failure("sim", e))?;
+                check_parquet(file).map_err(|e| report_failure("sim", e))?;
                 Ok(FileFormat::Parquet)
             }
             _ => {
@@ -49,14 +51,16 @@ pub fn forms(files: &[PathBuf]) -> Result<FileFormats<'_>, Failure> {
 impl FileFormats<'_> {
     /// Writes the files.
     pub fn write(&self, report: &SimReport) -> Result<(), Failure> {
-        let records = records(report);
+        let records = report.records();
         self.0.iter().try_for_each(|(file, form)| match form {
             FileFormat::Json => output::write(file, &output::json("sim", report)?),
             FileFormat::Lines => output::write(file, &lines(&records)?),
             FileFormat::Csv => {
-                output::write(file, &csv(&records).map_err(|e| lab_failure("sim", e))?)
+                output::write(file, &csv(&records).map_err(|e| report_failure("sim", e))?)
             }
-            FileFormat::Parquet => write_parquet(file, &records).map_err(|e| lab_failure("sim", e)),
+            FileFormat::Parquet => {
+                write_parquet(file, &records).map_err(|e| report_failure("sim", e))
+            }
         })
     }
 }
@@ -93,7 +97,7 @@ pub fn cells(
     });
     let parts = parts.collect::<Result<Vec<_>, Failure>>()?;
     let mut cells = Cells::new(args.shard, sources, parts);
-    let others = cells.keep_in(manifest).map_err(|error| lab_failure("sim", error))?;
+    let others = cells.keep_in(manifest).map_err(|error| paper_failure("sim", error))?;
     if others > 0 && !args.quiet {
         let file = manifest.display();
         say(
@@ -118,8 +122,7 @@ fn parts(
             serde_json::json!({ "gp": gp, "zones": zones, "free_zones": settings.reserve })
         }
     };
-    let digest =
-        |file: &Option<frostline_sim::InputFile>| file.as_ref().map(|file| file.sha256.clone());
+    let digest = |file: &Option<InputFile>| file.as_ref().map(|file| file.sha256.clone());
     serde_json::json!({
         "frostline": env!("CARGO_PKG_VERSION"),
         "commit": COMMIT,
@@ -133,7 +136,7 @@ fn parts(
         "reopened": settings.reopened,
         "max_open": settings.max_open,
         "guess": settings.guess,
-        "semantics": frostline_sim::ReplaySetup::of(settings).semantics,
+        "semantics": ReplaySetup::from(settings).semantics,
         "seed": settings.seed,
         "warmup": settings.warmup,
         "window": settings.window,

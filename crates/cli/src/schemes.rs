@@ -1,6 +1,6 @@
 //! `frostline schemes`: the registry as a table, JSON or Markdown.
 
-use frostline_lab::{Catalogue, ParamRow};
+use frostline_sim::{Catalogue, ParamRow};
 
 use crate::args::SchemesArgs;
 use crate::failure::Failure;

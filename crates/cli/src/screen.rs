@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use frostline_lab::{Event, Monitor, Second, Transactions};
+use frostline_benches::{Event, Monitor, Second, Transactions};
 use indicatif::ProgressBar;
 
 use crate::failure::say;

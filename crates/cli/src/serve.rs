@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use frostline_backup::Follower;
-use frostline_lab::{Error, binary, first_zones, follow};
+use frostline_benches::{Error, follow};
 use frostline_nbd::Server;
 use frostline_store::{Open, Store};
-use frostline_zone::{Device, DeviceError, OpenOptions, open};
+use frostline_zone::{Device, DeviceError, OpenOptions, Size, Span, open};
 
 use crate::args::{DiskArgs, ServeCommand, ServeNbdArgs};
 use crate::backup::{backup_failure, in_words};
-use crate::cause::{device_failure, lab_failure, store_failure};
+use crate::cause::{bench_failure, device_failure, store_failure};
 use crate::failure::{Failure, say};
 use crate::interrupt::Interrupt;
 use crate::locked::lock_memory;
@@ -89,7 +89,7 @@ impl Served<'_> {
             if args.quiet {
                 return;
             }
-            say(&format!("{}: {} at {place}", args.uri, binary(store.pages() * PAGE)), None);
+            say(&format!("{}: {} at {place}", args.uri, Size(store.pages() * PAGE)), None);
             if let Some(watching) = &watching {
                 say(&format!("{}: {}", self.command, watched_at(watching.address())), None);
             }
@@ -138,7 +138,7 @@ impl Served<'_> {
     /// A server of metrics at an address.
     fn watch_at(&self, address: SocketAddr) -> Result<frostline_watch::Server, Failure> {
         let server = frostline_watch::Server::bind(address);
-        server.map_err(|source| lab_failure(self.command, Error::Metrics { address, source }))
+        server.map_err(|source| bench_failure(self.command, Error::Metrics { address, source }))
     }
 
     /// The device of the store; with `--create` it is made if it does not exist.
@@ -152,7 +152,7 @@ impl Served<'_> {
                 let made = Store::format(device.clone(), &format);
                 made.map_err(|error| Error::Store { uri: uri.clone(), error })
             });
-            return made.map_err(|error| lab_failure(self.command, error));
+            return made.map_err(|error| bench_failure(self.command, error));
         }
         let device = open(uri, &OpenOptions::default()).map_err(|error| match &error {
             DeviceError::Open { source, .. } if source.kind() == ErrorKind::NotFound => {
@@ -165,6 +165,6 @@ impl Served<'_> {
             let why = "zones behind the store hold the logs of databases, whose pages it has";
             return Err(Failure::job(uri, why).hint("a disk needs a store of its own: --create"));
         }
-        first_zones(device, zones).map_err(|error| device_failure(uri, &error))
+        Span::first(device, zones).map_err(|error| device_failure(uri, &error))
     }
 }

@@ -4,12 +4,13 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use frostline_lab::ledgered_sweep;
+use frostline_papers::ledgered_sweep;
 use frostline_placement::Semantics;
-use frostline_sim::{Outcomes, Plan, Settings, SimReport, Space, TraceVolume, ZoneSize};
+use frostline_results::SimReport;
+use frostline_sim::{Outcomes, Plan, Settings, Space, TraceVolume, ZoneSize};
 
 use crate::args::{SemanticsArg, SimArgs};
-use crate::cause::lab_failure;
+use crate::cause::paper_failure;
 use crate::failure::{Failure, say};
 use crate::identities::Identities;
 use crate::inputs::{Inputs, read};
@@ -42,9 +43,9 @@ pub fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
     let screen = Screen::new("sim", args.quiet, &interrupt);
     let outcomes = ledgered_sweep(&volumes, &plan, &settings, &cells, &screen)?;
     if let Some(manifest) = &args.manifest {
-        cells.check(manifest).map_err(|error| lab_failure("sim", error))?;
+        cells.check(manifest).map_err(|error| paper_failure("sim", error))?;
     }
-    let mut report = SimReport::new(traces, &volumes, &plan, &settings, &outcomes);
+    let mut report = frostline_sim::report(traces, &volumes, &plan, &settings, &outcomes);
     identities.sign(&mut report);
     if let Some(shard) = args.shard {
         // Runs of other shards are missing, too, without an interruption.

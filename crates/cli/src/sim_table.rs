@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
-use frostline_lab::{Matrix, MatrixCell, MatrixRow, binary};
-use frostline_sim::{ALL_VOLUMES, RunReport, Settings, SimReport, Space};
+use frostline_report::{Matrix, MatrixCell, MatrixRow};
+use frostline_results::{ALL_VOLUMES, RunReport, SimReport};
+use frostline_sim::{Settings, Space};
 
 use crate::args::SimArgs;
+use crate::size::Size;
 use crate::table;
 use crate::varied::Varied;
 
@@ -39,7 +41,7 @@ fn header(settings: &Settings, varied: &Varied, report: &SimReport) -> String {
     if let Some(run) = report.runs.first() {
         let zones = match varied.zones() {
             1 => {
-                let zone = binary(u64::from(run.zone_pages) * u64::from(settings.page_size));
+                let zone = Size(u64::from(run.zone_pages) * u64::from(settings.page_size));
                 format!("zones of {zone} ({} pages)", run.zone_pages)
             }
             several => format!("zones of {several} sizes"),

@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use frostline_lab::ParseSizeError;
-pub use frostline_lab::Size;
+use frostline_zone::ParseSizeError;
+pub use frostline_zone::Size;
 
 /// Bytes in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use frostline_lab::TraceInfo;
 use frostline_placement::Hotness;
 use frostline_trace::{
-    LoadOptions, Op, Reader, ReaderOptions, Request, TraceError, VolumeInfo, convert,
+    LoadOptions, Op, Reader, ReaderOptions, Request, TraceError, TraceInfo, VolumeInfo, convert,
     hotness_columns, some_of, split,
 };
 use serde::Serialize;

@@ -1,7 +1,9 @@
 //! The settings that the runs of a sweep differ in, as columns of its table.
 
-use frostline_lab::binary;
-use frostline_sim::{RunReport, Settings, Space, ZoneSize};
+use frostline_results::RunReport;
+use frostline_sim::{Settings, Space, ZoneSize};
+
+use crate::size::Size;
 
 /// The settings that the runs of a sweep differ in.
 pub struct Varied {
@@ -47,13 +49,13 @@ impl Varied {
     pub fn of_run(&self, run: &RunReport) -> Vec<String> {
         let zone = u64::from(run.zone_pages) * u64::from(self.page_size);
         let share = run.trigger.get(self.share).copied().unwrap_or_default();
-        self.chosen(binary(zone), share.to_string())
+        self.chosen(Size(zone).to_string(), share.to_string())
     }
 
     /// Their values for settings.
     pub fn of_settings(&self, settings: &Settings) -> Vec<String> {
         let zone = match settings.zone_size {
-            ZoneSize::Bytes(bytes) => binary(bytes),
+            ZoneSize::Bytes(bytes) => Size(bytes).to_string(),
             ZoneSize::Auto => String::new(),
         };
         let (Space::Gp(share) | Space::Op(share) | Space::Bounded { gp: share, .. }) =

@@ -2,7 +2,7 @@
 //!
 //! [`TraceVolume`] is a trace's volume ready for replay. [`replay()`] runs one scheme over it.
 //! [`sweep()`] runs every scheme with every victim policy over every volume on all cores;
-//! [`SimReport`] has the results.
+//! [`report()`] makes a report of the results.
 //!
 //! ```
 //! use frostline_placement::SchemeSpec;
@@ -28,6 +28,7 @@
 //! [`compare_models`], [`compare_histories`] and [`compare_features`] train and evaluate them.
 
 mod between;
+mod catalogue;
 mod cpu_time;
 mod error;
 pub mod fast22;
@@ -48,6 +49,7 @@ mod sweep;
 mod volume;
 mod windows;
 
+pub use catalogue::{Catalogue, ParamRow, PolicyRow, SchemeRow};
 pub use error::SimError;
 pub use ledger::{Cell, Ledger};
 pub use lifespans::{INTERVALS, LifespansByClass};
@@ -57,12 +59,9 @@ pub use models::{
 };
 pub use plan::{BASELINE, BOUND, Plan};
 pub use replay::{Outcome, ReplayProgress, replay};
-pub use report::{
-    ALL_VOLUMES, ClassReport, Quartiles, RunReport, SimReport, TraceReport, WindowReport,
-};
+pub use report::report;
 pub use sample::{SampleError, Samples, sample};
 pub use settings::{Combination, Settings, Space, StoreShape, ZoneSize};
-pub use setup::{InputFile, ReplaySetup};
 pub use share::{ShareError, share};
 pub use sweep::{Outcomes, sweep, sweep_with};
 pub use volume::TraceVolume;

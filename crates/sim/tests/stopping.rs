@@ -2,7 +2,7 @@
 
 use frostline_placement::SchemeSpec;
 use frostline_sim::{
-    Outcomes, Plan, ReplayProgress, Settings, SimError, SimReport, TraceVolume, replay, sweep,
+    Outcomes, Plan, ReplayProgress, Settings, SimError, TraceVolume, replay, report, sweep,
 };
 use frostline_trace::{AccessPattern, Spec, Writes, generate, prepare};
 
@@ -40,8 +40,7 @@ fn runs_that_have_finished_are_kept() {
     });
     let kept = finished(&outcomes);
     assert!((1..plan.wanted.len()).contains(&kept), "{kept}");
-    let report =
-        SimReport::new(Vec::new(), &volumes, &plan, std::slice::from_ref(&settings), &outcomes);
+    let report = report(Vec::new(), &volumes, &plan, std::slice::from_ref(&settings), &outcomes);
     assert!(report.interrupted);
     assert_eq!(report.runs.len(), kept);
     let zone_pages = settings.zone_pages(&volumes).unwrap();
@@ -55,12 +54,11 @@ fn a_sum_over_volumes_has_only_runs_that_finished_in_all() {
     let (volumes, plan, settings) = ([volume(), volume()], plan(2), Settings::default());
     let mut outcomes = sweep(&volumes, &plan, &settings, &ReplayProgress::default()).unwrap();
     assert!(
-        !SimReport::new(Vec::new(), &volumes, &plan, std::slice::from_ref(&settings), &outcomes)
+        !report(Vec::new(), &volumes, &plan, std::slice::from_ref(&settings), &outcomes)
             .interrupted
     );
     outcomes[1].wanted[0] = None;
-    let report =
-        SimReport::new(Vec::new(), &volumes, &plan, std::slice::from_ref(&settings), &outcomes);
+    let report = report(Vec::new(), &volumes, &plan, std::slice::from_ref(&settings), &outcomes);
     let of = |volume: &str| {
         let runs = report.runs.iter().filter(|run| run.volume.as_deref() == Some(volume));
         runs.map(|run| run.scheme.as_str()).collect::<Vec<_>>()

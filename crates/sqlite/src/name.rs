@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use frostline_zone::{ParseSizeError, Size};
+
 use crate::Error;
 use crate::make::Shape;
 
@@ -68,21 +70,14 @@ pub fn shape<'a>(parameter: impl Fn(&'static str) -> Option<&'a str>) -> Result<
     Ok(shape)
 }
 
-/// A size: a number of bytes, or of KiB, MiB, GiB or TiB.
+/// The bytes of a size.
 fn bytes(name: &'static str, value: &str) -> Result<u64, Error> {
-    let digits = value.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let shift = match &value[digits.len()..] {
-        "" => Some(0),
-        "KiB" => Some(10),
-        "MiB" => Some(20),
-        "GiB" => Some(30),
-        "TiB" => Some(40),
-        _ => None,
-    };
-    let bytes = digits.parse::<u64>().ok().zip(shift);
-    let bytes = bytes.and_then(|(number, shift)| number.checked_mul(1 << shift));
-    let why = || "not a size, as 4096, 512MiB or 16GiB".to_string();
-    bytes.ok_or_else(|| Error::Parameter { name, value: value.to_string(), why: why() })
+    let Size(bytes) = value.parse().map_err(|error: ParseSizeError| Error::Parameter {
+        name,
+        value: value.to_string(),
+        why: error.to_string(),
+    })?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -112,7 +107,7 @@ mod tests {
     fn sizes_have_units_and_anything_else_is_refused() {
         assert_eq!(bytes("size", "4096").unwrap(), 4096);
         assert_eq!(bytes("size", "16GiB").unwrap(), 16 << 30);
-        for wrong in ["", "GiB", "1gb", "1.5GiB", "99999999999TiB"] {
+        for wrong in ["", "GiB", "1.5GiB", "99999999999TiB"] {
             assert!(bytes("size", wrong).is_err(), "{wrong}");
         }
     }

@@ -247,7 +247,10 @@ fn on_a_terminal_the_reason_why_a_database_cannot_be_opened_is_told() {
         eprintln!("skipped: there is no script that gives a terminal");
         return;
     };
-    assert!(said.contains("frostline: size=banana: not a size, as 4096, 512MiB"), "{said}");
+    assert!(
+        said.contains("frostline: size=banana: \"banana\" is not a size such as 4096"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -23,96 +23,58 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The way of a page: admitted (`admission.rs`), written ([`Store::write`], `writing.rs`), placed and
-//! put into a chunk (`mapped_page.rs`, `records.rs`, `state.rs`), made durable (`durability.rs`), alone or as a group
-//! (`group.rs`), cleaned (`cleaning.rs`, `rewriting.rs`), read back (`reading.rs`), recovered (`recovery/`); when it is closed, a last chunk tells so (`witness.rs`). The state in memory
-//! (`state.rs`) is composed of the volume with the map (`volume.rs`, `map_cache.rs`), the zones
-//! (`zone_pool.rs`), the chunks (`chunk_table.rs`) and the notes (`notes.rs`). docs/recovery.md draws
-//! the format on the device and argues why no crash loses what was promised.
+//! Five rooms, each above those that follow it:
+//!
+//! | room | has |
+//! |---|---|
+//! | `face/` | [`Store`], and its reports: statistics, checks, scrubs, repairs |
+//! | `recovery/` | formatting, opening after a crash, rebuilding |
+//! | `engine/` | writing, reading, cleaning, checkpoints, the metadata log: all that uses the device |
+//! | `state/` | the state in memory: volume and map, zones, chunks, notes; no I/O |
+//! | `format/` | bytes as they lie on the device; no I/O |
+//!
+//! The way of a page, in `engine/`: admitted and placed ([`Store::write`], `writer/`), put into a chunk
+//! (`state/mapped_page.rs`), written and made durable (`chunk_writer/`), alone or as a group (`writer/group.rs`),
+//! cleaned (`cleaner/`), read back (`reader.rs`). After each operation `upkeep.rs` decides what is due. When the store
+//! is closed, a last chunk says so (`cleaner/witness.rs`). docs/recovery.md draws the format on the device and argues
+//! why no crash loses what was promised.
 //!
 //! The store emits events of [`tracing`]: zones that fail are warnings, the end of all writing is an
 //! error, steps of recovery, checkpoints and cleanings are for debugging. Zones that failed are
 //! counted as well ([`Failures`]).
 
-mod admission;
-mod background;
-mod buffer;
-mod check;
-mod checkpoint;
-mod chunk;
-mod chunk_place;
-mod chunk_table;
-mod cleaning;
-pub mod compression;
-mod copies;
-mod counters;
-mod delta;
-mod durability;
+mod engine;
 mod error;
-mod failed_zone;
-mod failures;
-mod finding;
+mod face;
 mod format;
-mod group;
-mod head;
-mod image;
-mod inner;
-mod layout;
-mod leaf;
 mod loss;
-mod map_cache;
-mod mapped_page;
-mod merging;
-mod meta;
-mod meta_scan;
-pub mod metrics;
-mod notes;
-mod observer;
 mod options;
-mod other_copy;
-mod packing;
-mod page_delta;
-mod promises;
-mod reading;
-mod records;
 mod recovery;
-mod repair;
-mod residency;
-mod rewriting;
-mod room;
-mod scrub;
 mod state;
-mod stats;
-mod store;
-mod survey;
 mod sync;
-mod view;
-mod volume;
-mod witness;
-mod writing;
-mod written;
-mod zone_pool;
 
-pub use buffer::Buffer;
-pub use check::CheckReport;
-pub use copies::Copied;
-pub use delta::ChangedWords;
+pub use engine::buffer::Buffer;
+pub use engine::reader::PageRead;
 pub use error::StoreError;
-pub use failures::Failures;
-pub use finding::Finding;
-pub use layout::chunk_shape_of;
+pub use face::check::CheckReport;
+pub use face::finding::Finding;
+pub use face::metrics;
+pub use face::scrub::ScrubReport;
+pub use face::stats::Stats;
+pub use face::store::Store;
+pub use face::survey::{Role, StoreInfo, ZoneStatus};
+pub use face::view::{CallView, ClassView, StoreView};
+pub use format::compression;
+pub use format::delta::ChangedWords;
+pub use format::layout::chunk_shape_of;
+pub use format::packing::PageWrite;
+pub use format::page_delta::{DeltaWrite, PageDelta};
+pub use format::records::RecordKind;
 pub use loss::Loss;
-pub use observer::{Observer, StoreEvent};
-pub use options::{Cleaning, Compression, Format, Open};
-pub use packing::PageWrite;
-pub use page_delta::{DeltaWrite, PageDelta};
-pub use reading::PageRead;
-pub use records::RecordKind;
+pub use options::{Cleaning, Compression, Durable, Format, Open};
 pub use recovery::Rebuilt;
-pub use room::Space;
-pub use scrub::ScrubReport;
-pub use stats::Stats;
-pub use store::{Durable, Store};
-pub use survey::{Role, StoreInfo, ZoneStatus};
-pub use view::{CallView, ClassView, StoreView};
-pub use written::{DeltaCounts, Written};
+pub use state::copies::Copied;
+pub use state::failures::Failures;
+pub use state::observer::{Observer, StoreEvent};
+pub use state::room::Space;
+pub use state::written::{DeltaCounts, Written};

@@ -2,8 +2,6 @@
 
 use frostline_placement::registry::Registry;
 
-use crate::Durable;
-
 /// The options that a store is formatted with. They are recorded on the device, but for `schemes` and
 /// `force`.
 #[derive(Clone, Debug)]
@@ -125,4 +123,14 @@ impl Default for Open {
     fn default() -> Self {
         Open::DEFAULT
     }
+}
+
+/// How much of what a store wrote is durable. It only grows, over crashes as well: a store that has less than
+/// it once had has lost what it promised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Durable {
+    /// All chunks up to this number.
+    pub chunks: u64,
+    /// All notes before this number.
+    pub notes: u64,
 }

@@ -1,8 +1,10 @@
 //! Shape, limits and states of zones.
 
-use crate::DeviceError;
+use std::fmt;
 
-/// Shape and limits of a device.
+use crate::{DeviceError, Size};
+
+/// Shape and limits of a device. Its text has the shape: `32 zones of 256 KiB`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Geometry {
     /// The number of zones, conventional ones included.
@@ -22,6 +24,19 @@ pub struct Geometry {
     pub conventional: Vec<u32>,
     /// The number of data zones that each zone of parity protects, if the device keeps parity.
     pub parity: Option<u32>,
+}
+
+impl fmt::Display for Geometry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} zones of {}", self.zones, Size(self.zone_bytes))?;
+        if self.zone_capacity < self.zone_bytes {
+            write!(f, ", which hold {}", Size(self.zone_capacity))?;
+        }
+        match self.parity {
+            Some(data) => write!(f, " with parity ({data}+1)"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The state of a zone: it decides which operations are allowed next.

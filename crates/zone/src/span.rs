@@ -36,6 +36,19 @@ pub struct Span {
 }
 
 impl Span {
+    /// The first `zones` of a device; the device itself if it has no more. Those behind a store's
+    /// may hold the logs of databases.
+    ///
+    /// # Errors
+    /// An error of the device's report.
+    pub fn first(device: Arc<dyn Device>, zones: u32) -> Result<Arc<dyn Device>, DeviceError> {
+        let Geometry { zones: all, max_open, max_active, .. } = *device.geometry();
+        match zones < all {
+            true => Ok(Arc::new(Span::new(device, 0, zones, max_open, max_active)?)),
+            false => Ok(device),
+        }
+    }
+
     /// The `count` zones of `inner` from `first` on. The limits say how many of them may be open
     /// and active at a time; `None` is only possible if the device below has no limit.
     ///

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
-use frostline_lab::{PageWorkload, StoreBench};
+use frostline_benches::{PageWorkload, StoreBench};
 use frostline_store::Format;
 
 use super::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, value_parser};
+use frostline_benches::{DatabaseBench, DeviceSpec, YcsbBench};
 use frostline_db::Replacement;
-use frostline_lab::{DatabaseBench, DeviceSpec, YcsbBench};
 use frostline_workload::ycsb::{Distribution, NamedMix};
 use frostline_workload::{linkbench, tpcc, ycsb};
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, value_parser};
-use frostline_lab::Training;
 use frostline_learn::{ModelKind, RecordSource, SampleSplit, Sampling};
+use frostline_papers::Training;
 
 use super::reading::Loading;
 use super::share::horizon;

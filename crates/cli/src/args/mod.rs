@@ -20,7 +20,7 @@ mod top;
 use std::path::PathBuf;
 
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum, value_parser};
-use frostline_lab::Shard;
+use frostline_papers::Shard;
 
 pub use self::as_store::StoreArg;
 pub use self::backup::{BackupArgs, RestoreArgs};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use frostline_lab::{PAPERS, Paper, Reproduction};
+use frostline_papers::{PAPERS, Paper, Reproduction};
 
 /// `frostline reproduce`
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
-use frostline_lab::{NamedDrive, Speed};
+use frostline_benches::{NamedDrive, Speed};
 use frostline_store::{Cleaning, Compression};
 
 use crate::size::Size;

@@ -1,7 +1,7 @@
 //! Arguments of `frostline store`.
 
 use clap::{Args, Subcommand, value_parser};
-use frostline_lab::DeviceSpec;
+use frostline_benches::DeviceSpec;
 use frostline_store::Format;
 
 use super::share::gp_of_store;

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use frostline_lab::{Benchmark, DatabaseReport, DatabaseRun};
+use frostline_benches::{Benchmark, DatabaseReport, DatabaseRun};
 
 use super::database_text::text;
 use super::monitor;
 use crate::args::DatabaseArgs;
-use crate::cause::lab_failure;
+use crate::cause::bench_failure;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::locked::lock_memory;
@@ -33,7 +33,7 @@ pub fn run(
     let report = args.bench().run(workload, &*monitor);
     // The picture goes before anything is printed.
     drop(monitor);
-    let report = report.map_err(|e| lab_failure(command, e))?;
+    let report = report.map_err(|e| bench_failure(command, e))?;
     outcome(command, args, &report, all_figures, &interrupt)
 }
 

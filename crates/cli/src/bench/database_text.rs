@@ -1,11 +1,12 @@
 //! The report of a bench of databases, as tables.
 
-use frostline_lab::{
+use frostline_benches::{
     ConditionRow, DatabaseReport, DatabaseRun, DatabaseSetup, FollowedReport, KindRow,
-    LatencyReport, binary,
+    LatencyReport,
 };
 
 use frostline_store::Compression;
+use frostline_zone::Size;
 
 use super::speed;
 use crate::table::columns;
@@ -64,7 +65,7 @@ fn head(report: &DatabaseReport) -> String {
          {cleaning}{hotness}{rewriting}{compression}\n",
         several(threads.into(), "thread"),
         several(in_flight.into(), "commit"),
-        binary(buffer_bytes),
+        Size(buffer_bytes),
     )
 }
 

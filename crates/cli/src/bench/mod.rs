@@ -5,7 +5,7 @@ mod database_text;
 mod store;
 mod store_text;
 
-use frostline_lab::Monitor;
+use frostline_benches::Monitor;
 
 use crate::args::BenchCommand;
 use crate::failure::Failure;

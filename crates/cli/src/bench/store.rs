@@ -1,11 +1,11 @@
 //! `frostline bench store`: a workload on a fresh store.
 
-use frostline_lab::{Error, StoreBench};
+use frostline_benches::{Error, StoreBench};
 
 use super::monitor;
 use super::store_text::text;
 use crate::args::BenchStoreArgs;
-use crate::cause::lab_failure;
+use crate::cause::bench_failure;
 use crate::failure::Failure;
 use crate::inputs::most_memory;
 use crate::interrupt::Interrupt;
@@ -32,9 +32,9 @@ pub fn run(args: &BenchStoreArgs) -> Result<String, Failure> {
     drop(monitor);
     let report = report.map_err(|error| match error {
         Error::Stopped { what: Some(what) } => {
-            interrupt.failure(COMMAND, what).unwrap_or_else(|| lab_failure(COMMAND, error))
+            interrupt.failure(COMMAND, what).unwrap_or_else(|| bench_failure(COMMAND, error))
         }
-        error => lab_failure(COMMAND, error),
+        error => bench_failure(COMMAND, error),
     })?;
     let text = output::emit(COMMAND, args.json.as_deref(), &report, || text(&report))?;
     match interrupt.failure(COMMAND, "cut short").filter(|_| report.interrupted) {

@@ -1,6 +1,6 @@
 //! The report of a bench of a store, as a table.
 
-use frostline_lab::{StoreReport, StoreRun};
+use frostline_benches::{StoreReport, StoreRun};
 
 use super::speed;
 use crate::backup::in_words;

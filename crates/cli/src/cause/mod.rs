@@ -1,13 +1,17 @@
 //! Errors of the libraries as failures of the command, with their exit status and a hint in terms
 //! of the command's options.
 
+mod bench;
 mod device;
-mod lab;
 mod learn;
+mod paper;
+mod report;
 mod sim;
 
+pub use bench::bench_failure;
 pub use device::{db_failure, device_failure, store_failure};
-pub use lab::lab_failure;
+pub use paper::paper_failure;
+pub use report::report_failure;
 
 use frostline_trace::TraceError;
 

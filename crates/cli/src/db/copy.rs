@@ -1,13 +1,13 @@
 //! `frostline db copy`: all tables on a new device, with other options.
 
+use frostline_benches::{DeviceSpec, Error};
 use frostline_db::{Create, DbError, Instances, Options};
-use frostline_lab::{DeviceSpec, Error};
 use frostline_store::Format;
 use frostline_zone::can_create;
 
 use super::open_or_not;
 use crate::args::CopyArgs;
-use crate::cause::{db_failure, lab_failure};
+use crate::cause::{bench_failure, db_failure};
 use crate::device::open_to_look;
 use crate::failure::{Failure, say};
 
@@ -48,7 +48,7 @@ pub fn run(args: &CopyArgs) -> Result<String, Failure> {
         let made = Instances::create(device, &create);
         made.map_err(|error| Error::Database { uri: args.to.clone(), error })
     });
-    let device = made.map_err(|error| lab_failure(COMMAND, error))?;
+    let device = made.map_err(|error| bench_failure(COMMAND, error))?;
     let of_copy = |error: DbError| db_failure(&args.to, error);
     let to = Instances::open(&device, &Options::default()).map_err(of_copy)?;
     let mut records = 0;

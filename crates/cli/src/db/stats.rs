@@ -11,7 +11,7 @@ use crate::failure::{Failure, verdict};
 use crate::output::json;
 use crate::store::{more_pages, space};
 use crate::table::columns;
-use frostline_lab::binary;
+use frostline_zone::Size;
 
 #[derive(Serialize)]
 struct StatsReport<'a> {
@@ -127,7 +127,7 @@ fn text(report: &StatsReport) -> String {
 
 fn of_database(database: &DatabaseReport) -> String {
     let DatabaseReport { pages, most_pages, log_bytes, log_capacity_bytes, .. } = database;
-    let log = format!("{} of {}", binary(*log_bytes), binary(*log_capacity_bytes));
+    let log = format!("{} of {}", Size(*log_bytes), Size(*log_capacity_bytes));
     let rows = database.tables.iter().map(|tree| {
         let name = tree.table.clone().unwrap_or_default();
         let counts = [tree.records, tree.ghosts, tree.bytes, tree.leaves, tree.inner];

@@ -5,14 +5,14 @@ mod trace;
 
 use std::path::Path;
 
-use frostline_lab::{Compared, ModelReport, Study};
 use frostline_learn::{LARGEST_FILE, LearnError, Model, ModelKind, RecordSource};
+use frostline_papers::{Compared, ModelReport, Study};
 
 use self::text::{Rows, comparison, model_report, warn};
 use crate::args::{
     AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelCommand, StudyArgs, TrainArgs,
 };
-use crate::cause::lab_failure;
+use crate::cause::paper_failure;
 use crate::failure::Failure;
 use crate::output;
 
@@ -25,7 +25,7 @@ pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
     let training = args.training();
     training.kind.check()?;
     let trained = study(COMMAND, &args.study)?.train(&training);
-    let (model, report) = trained.map_err(|error| lab_failure(COMMAND, error))?;
+    let (model, report) = trained.map_err(|error| paper_failure(COMMAND, error))?;
     output::write(&args.output, &model.write())?;
     emit(COMMAND, json.as_deref(), *quiet, &report)
 }
@@ -51,7 +51,7 @@ fn eval(args: &EvalArgs) -> Result<String, Failure> {
         records: None,
         sampling: args.sampling.sampling(args.split.into()),
     };
-    let report = study.evaluate(&model).map_err(|error| lab_failure(COMMAND, error))?;
+    let report = study.evaluate(&model).map_err(|error| paper_failure(COMMAND, error))?;
     emit(COMMAND, args.json.as_deref(), args.quiet, &report)
 }
 
@@ -107,7 +107,7 @@ fn features(args: &AddedArgs) -> Result<String, Failure> {
 fn compare(args: &StudyArgs, compared: Compared, rows: &Rows) -> Result<String, Failure> {
     output::check(rows.command, args.json.as_deref(), [&args.trace])?;
     let found = study(rows.command, args)?.compare(compared);
-    let found = found.map_err(|error| lab_failure(rows.command, error))?;
+    let found = found.map_err(|error| paper_failure(rows.command, error))?;
     output::emit(rows.command, args.json.as_deref(), &found, || comparison(&found, rows))
 }
 

@@ -1,7 +1,7 @@
 //! Reports of models as text.
 
-use frostline_lab::{Comparison, Flaw, ModelFeature, ModelReport};
 use frostline_learn::{Origin, Quality, SampleSplit};
+use frostline_papers::{Comparison, Flaw, ModelFeature, ModelReport};
 use frostline_sim::{Evaluation, ZONE};
 
 use crate::failure::say;

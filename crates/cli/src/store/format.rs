@@ -1,10 +1,10 @@
 //! `frostline store format`: makes an empty store.
 
-use frostline_lab::{Error, describe};
+use frostline_benches::Error;
 use frostline_store::{Format, Store};
 
 use crate::args::FormatArgs;
-use crate::cause::lab_failure;
+use crate::cause::bench_failure;
 use crate::device::open_store;
 use crate::failure::{Failure, say};
 
@@ -22,8 +22,8 @@ pub fn run(args: &FormatArgs) -> Result<String, Failure> {
         let made = Store::format(device.clone(), &format);
         made.map_err(|error| Error::Store { uri: uri.clone(), error })
     });
-    let device = device.map_err(|error| lab_failure(COMMAND, error))?;
-    let shape = describe(&*device);
+    let device = device.map_err(|error| bench_failure(COMMAND, error))?;
+    let shape = device.geometry().to_string();
     drop(device);
     if !args.quiet {
         let pages = open_store(uri)?.pages();

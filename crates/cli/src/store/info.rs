@@ -8,7 +8,7 @@ use crate::cause::store_failure;
 use crate::device::open_store;
 use crate::failure::Failure;
 use crate::output::json;
-use frostline_lab::binary;
+use frostline_zone::Size;
 
 #[derive(Serialize)]
 struct InfoReport<'a> {
@@ -60,14 +60,14 @@ pub fn more_pages(space: &Space) -> String {
 
 /// The used, reclaimable and free bytes of a store, as a text.
 pub fn space(space: &Space) -> String {
-    let [total, used, reclaimable, free] =
-        [space.total, space.used, space.reclaimable, space.free].map(binary);
+    let [total, used, reclaimable, free] = [space.total, space.used, space.reclaimable, space.free]
+        .map(|bytes| Size(bytes).to_string());
     format!("{total}: {used} used, {reclaimable} reclaimable, {free} free")
 }
 
 fn text(report: &InfoReport) -> String {
     let info = &report.info;
-    let bytes = |pages: u64| binary(pages * u64::from(info.page_bytes));
+    let bytes = |pages: u64| Size(pages * u64::from(info.page_bytes));
     let mib = |bytes: u64| format!("{:.2} MiB", bytes as f64 / f64::from(1 << 20));
     let rows = [
         ("format", info.format.to_string()),

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use frostline_lab::first_zones;
 use frostline_store::{Rebuilt, Store, StoreError};
-use frostline_zone::{Device, OpenOptions, Overlay, open};
+use frostline_zone::{Device, OpenOptions, Overlay, Span, open};
 use serde::Serialize;
 
 use crate::args::RebuildArgs;
@@ -55,7 +54,7 @@ fn device(args: &RebuildArgs) -> Result<Arc<dyn Device>, Failure> {
         let why = format!("--zones {zones}: {} has {all}", args.uri);
         return Err(Failure::usage(COMMAND, &why));
     }
-    first_zones(device, zones).map_err(failed)
+    Span::first(device, zones).map_err(failed)
 }
 
 /// True if the store can be opened and no pages are missing.

@@ -5,7 +5,7 @@ use std::io::{self, Stderr, stderr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use frostline_lab::{Event, Monitor};
+use frostline_benches::{Event, Monitor};
 use frostline_top::{History, Screen, Wish, wish};
 use signal_hook::consts::SIGINT;
 use signal_hook::low_level;

@@ -14,8 +14,7 @@ fn events_are_told_if_asked_for_and_leave_standard_output_alone() {
     let scratch = Scratch::new();
     let ran = scratch.run(&format!("{FORMAT} -v"));
     assert_eq!((ran.status, ran.out.as_str()), (0, ""));
-    let opened =
-        r#"INFO frostline_lab::device: opened a device uri="file:d" shape="32 zones of 256 KiB""#;
+    let opened = r#"INFO frostline_benches::device: opened a device uri="file:d" shape="32 zones of 256 KiB""#;
     assert!(events(&ran.err).contains(&opened), "{}", ran.err);
     let debug =
         |err: &str| events(err).iter().filter(|e| e.starts_with("DEBUG frostline_store")).count();
@@ -34,11 +33,11 @@ fn a_variable_picks_events_by_module_and_level() {
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     scratch.quiet(FORMAT);
-    let (status, err) = run("frostline_lab=info", "");
+    let (status, err) = run("frostline_benches=info", "");
     assert_eq!((status, events(&err).len()), (Some(0), 1), "{err}");
-    assert_eq!(run("frostline_lab=error", ""), (Some(0), String::new()));
-    assert_eq!(run("frostline_lab=off", "-v").1.matches("frostline_lab").count(), 0);
-    let (status, err) = run("frostline_lab=loud", "");
+    assert_eq!(run("frostline_benches=error", ""), (Some(0), String::new()));
+    assert_eq!(run("frostline_benches=off", "-v").1.matches("frostline_benches").count(), 0);
+    let (status, err) = run("frostline_benches=loud", "");
     assert_eq!(status, Some(2));
-    assert!(err.starts_with("frostline: RUST_LOG: \"frostline_lab=loud\": "), "{err}");
+    assert!(err.starts_with("frostline: RUST_LOG: \"frostline_benches=loud\": "), "{err}");
 }

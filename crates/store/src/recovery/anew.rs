@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use frostline_log::LogError;
 
-use crate::delta::ChangedWords;
+use crate::engine::Engine;
 use crate::format::PAGE;
-use crate::inner::Inner;
+use crate::format::delta::ChangedWords;
 use crate::{PageWrite, StoreError};
 
-impl Inner {
+impl Engine {
     /// Writes pages once more of which the device has a later record that does not count: it is torn, or
     /// of a group that was cut short. A rebuild goes by times, and what told it that the record does not
     /// count is gone once the store is written. A store that is too full goes on without.
@@ -18,8 +18,9 @@ impl Inner {
             return Ok(());
         }
         let mut page = vec![0; PAGE];
-        let pages: BTreeSet<u32> = lbas.iter().map(|&lba| self.layout.sizes.page_of(lba)).collect();
-        for lba in pages.into_iter().filter(|&lba| self.layout.check_lba(lba).is_ok()) {
+        let pages: BTreeSet<u32> =
+            lbas.iter().map(|&lba| self.core.layout.sizes.page_of(lba)).collect();
+        for lba in pages.into_iter().filter(|&lba| self.core.layout.check_lba(lba).is_ok()) {
             match self.read_page(lba, None, &mut page, &mut ChangedWords::default()) {
                 Ok(true) => {}
                 // It stays as damaged or lost as it is.
@@ -32,6 +33,6 @@ impl Inner {
                 written => written?,
             }
         }
-        self.sync()
+        self.chunks.sync()
     }
 }

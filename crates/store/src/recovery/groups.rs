@@ -7,7 +7,7 @@ use super::run::Recovery;
 use super::zone_epoch::LateChunk;
 use crate::StoreError;
 use crate::format::Group;
-use crate::records::{NO_LBA, Record, RecordKind};
+use crate::format::records::{NO_LBA, Record, RecordKind};
 
 impl Group {
     /// The times of its pages.
@@ -59,7 +59,7 @@ impl Recovery<'_> {
         mut row: Record,
         there: &BTreeMap<(u64, u32), Record>,
     ) -> Result<bool, StoreError> {
-        let sizes = self.inner.layout.sizes;
+        let sizes = self.engine.core.layout.sizes;
         let page = sizes.page_of(row.lba);
         loop {
             let (parent, lba) = match sizes.kind(row.lba) {
@@ -76,13 +76,13 @@ impl Recovery<'_> {
 
     /// The sum of a page's record in the checkpoint.
     fn sum_before(&self, page: u32, kind: RecordKind) -> Result<Option<u32>, StoreError> {
-        if self.inner.layout.check_lba(page).is_err() {
+        if self.engine.core.layout.check_lba(page).is_err() {
             return Ok(None);
         }
-        let mapped = self.inner.mapped(self.inner.state()?, page)?;
+        let mapped = self.engine.loader.mapped(self.engine.core.state()?, page)?;
         let sum = mapped.place_of(kind).map(|(_, sum)| sum);
         drop(mapped);
-        self.inner.drop_clean_leaves()?;
+        self.engine.loader.drop_clean_leaves()?;
         Ok(sum)
     }
 }

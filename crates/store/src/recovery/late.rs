@@ -7,13 +7,13 @@ use frostline_zone::{AlignedBuf, ZoneInfo, ZoneState};
 use super::log::first_missing;
 use super::run::{Gap, Recovery};
 use super::zone_epoch::{LateChunk, ZoneEpoch};
-use crate::chunk_place::ChunkPlace;
+use crate::engine::other_copy::read_sound;
 use crate::error::of_zone;
+use crate::format::chunk_place::ChunkPlace;
+use crate::format::head::ChunkHead;
+use crate::format::layout::MOST_RECORDS;
+use crate::format::records::{NO_LBA, Sizes};
 use crate::format::{Group, MOST_MARKS, Note, PAGE, Witness};
-use crate::head::ChunkHead;
-use crate::layout::MOST_RECORDS;
-use crate::other_copy::read_sound;
-use crate::records::{NO_LBA, Sizes};
 use crate::{Loss, StoreError};
 
 impl Recovery<'_> {
@@ -56,12 +56,13 @@ impl Recovery<'_> {
     fn check_missing(&self, chunks: &[LateChunk], known: u64) -> Result<(), StoreError> {
         let damaged = |zone, page, why: &str| StoreError::Damaged { zone, page, why: why.into() };
         // Notes that a zone took which is offline are known to be missing.
-        let is_known = self.missing.iter().any(|loss| self.inner.layout.meta.contains(&loss.zone));
+        let is_known =
+            self.missing.iter().any(|loss| self.engine.core.layout.meta.contains(&loss.zone));
         let found = first_missing(&self.notes, self.head.next_serial);
         if self.durable.notes > found && !is_known {
-            let at = self.inner.meta()?.position().unwrap_or_default();
-            let pages = self.inner.layout.fixed.device_pages;
-            let zone = self.inner.layout.meta.get((at / pages) as usize);
+            let at = self.engine.metadata.log()?.position().unwrap_or_default();
+            let pages = self.engine.core.layout.fixed.device_pages;
+            let zone = self.engine.core.layout.meta.get((at / pages) as usize);
             let why =
                 "notes of zones or trims that were durable are missing, behind this or before";
             return Err(damaged(zone.copied().unwrap_or_default(), at % pages, why));
@@ -157,7 +158,7 @@ impl Recovery<'_> {
         let epoch = self.epochs.iter().find(goes_on).or_else(last);
         epoch
             .map(|epoch| epoch.device_zone)
-            .or(self.inner.layout.data.first().copied())
+            .or(self.engine.core.layout.data.first().copied())
             .unwrap_or_default()
     }
 
@@ -177,13 +178,13 @@ impl Recovery<'_> {
         let named = self.epochs.iter().filter(is_there).map(|epoch| epoch.device_zone);
         let named: BTreeSet<u32> = named.collect();
         let mut bytes = AlignedBuf::zeroed(PAGE);
-        for &zone in self.inner.layout.data.iter().filter(|zone| !named.contains(zone)) {
+        for &zone in self.engine.core.layout.data.iter().filter(|zone| !named.contains(zone)) {
             let (info, written) = (self.info[zone as usize], written(zone));
             let mut page = 0;
             while page < written && info.state != ZoneState::Offline {
                 let at = u64::from(page) * PAGE as u64;
-                let read = of_zone(self.inner.device.read(zone, at, &mut bytes))?;
-                let found = || ChunkHead::at(&bytes, self.inner.store, zone, page);
+                let read = of_zone(self.engine.core.device.read(zone, at, &mut bytes))?;
+                let found = || ChunkHead::at(&bytes, self.engine.core.store, zone, page);
                 // The chunks of an opening that the table covers can't tell of later notes.
                 let later = |head: &ChunkHead| head.opening >= self.head.next_opening;
                 let head = read.ok().and_then(|()| found()).map(|(head, _)| head);
@@ -206,12 +207,12 @@ impl Recovery<'_> {
         written: u32,
     ) -> Result<Option<(u32, ChunkHead)>, StoreError> {
         let mut bytes = AlignedBuf::zeroed(PAGE);
-        let near = epoch.pages + 2 + self.inner.layout.chunk_shape().pages;
+        let near = epoch.pages + 2 + self.engine.core.layout.chunk_shape().pages;
         let end = if self.salvage.is_some() { written } else { written.min(near) };
         for page in epoch.pages + 1..end {
             let at = u64::from(page) * PAGE as u64;
-            let read = of_zone(self.inner.device.read(epoch.device_zone, at, &mut bytes))?;
-            let found = || ChunkHead::at(&bytes, self.inner.store, epoch.device_zone, page);
+            let read = of_zone(self.engine.core.device.read(epoch.device_zone, at, &mut bytes))?;
+            let found = || ChunkHead::at(&bytes, self.engine.core.store, epoch.device_zone, page);
             match read.ok().and_then(|()| found()) {
                 Some((head, _)) if head.opening == epoch.opening => return Ok(Some((page, head))),
                 _ => {}
@@ -221,7 +222,7 @@ impl Recovery<'_> {
     }
 
     fn scan_zone(&mut self, index: usize, chunks: &mut Vec<LateChunk>) -> Result<(), StoreError> {
-        let fixed = self.inner.layout.fixed;
+        let fixed = self.engine.core.layout.fixed;
         let info = self.info[self.epochs[index].device_zone as usize];
         let written = (info.write_pointer / PAGE as u64) as u32;
         if info.state == ZoneState::Offline {
@@ -258,30 +259,30 @@ impl Recovery<'_> {
         written: u32,
         chunks: &mut Vec<LateChunk>,
     ) -> Result<(), StoreError> {
-        let fixed = self.inner.layout.fixed;
+        let fixed = self.engine.core.layout.fixed;
         let epoch = &mut self.epochs[index];
         let mut page = AlignedBuf::zeroed(PAGE);
         while epoch.pages < written {
             let at = u64::from(epoch.pages) * PAGE as u64;
             let (zone, opening) = (epoch.device_zone, epoch.opening);
-            let sizes = self.inner.layout.sizes;
+            let sizes = self.engine.core.layout.sizes;
             let ours = |head: &ChunkHead| {
                 (head.opening, head.first) == (opening, epoch.used)
                     && (1..=MOST_RECORDS).contains(&head.records)
                     && (1..=sizes.page_units()).contains(&head.header)
             };
-            let (store, start) = (self.inner.store, epoch.pages);
+            let (store, start) = (self.engine.core.store, epoch.pages);
             let sound = |page: &[u8]| {
                 ChunkHead::at(page, store, zone, start).is_some_and(|(head, _)| ours(&head))
             };
-            let read = of_zone(read_sound(&*self.inner.device, zone, at, &mut page, &sound))?;
+            let read = of_zone(read_sound(&*self.engine.core.device, zone, at, &mut page, &sound))?;
             if let Err(error) = &read {
                 self.missing.push(Loss::new(zone, format!("can't be read: {error}")));
             }
             let found = || ChunkHead::at(&page, store, zone, start);
             let found = read.ok().and_then(|()| found()).filter(|(head, _)| ours(head));
             let Some((head, body)) = found else { break };
-            let hotness = self.inner.layout.has_hotness();
+            let hotness = self.engine.core.layout.has_hotness();
             let Some((mut records, _)) = head.records(body, sizes, hotness) else {
                 if let Some(salvage) = &mut self.salvage {
                     salvage.beyond = salvage.beyond.max(page_beyond(&head, body, sizes, hotness));
@@ -324,7 +325,8 @@ impl Recovery<'_> {
         let (epoch, Some(salvage)) = (&mut self.epochs[index], &mut self.salvage) else {
             return false;
         };
-        let (fixed, header) = (&self.inner.layout.fixed, self.inner.layout.sizes.page_units());
+        let (fixed, header) =
+            (&self.engine.core.layout.fixed, self.engine.core.layout.sizes.page_units());
         // A header of some units may take no page of its own.
         let least = u32::from(header == 1);
         let later =
@@ -351,7 +353,7 @@ impl Recovery<'_> {
     /// Leaves only those records of a chunk that are whole.
     fn verify(&mut self, chunk: &mut LateChunk) -> Result<(), StoreError> {
         let zone = self.epochs[chunk.epoch].device_zone;
-        let sizes = self.inner.layout.sizes;
+        let sizes = self.engine.core.layout.sizes;
         let extents = sizes.extents(0, 0, &chunk.records).map(|(at, _)| at);
         let slot = sizes.unit() as usize;
         let places: Vec<_> = extents
@@ -363,7 +365,7 @@ impl Recovery<'_> {
         let end = places.last().map_or(0, |place| place.end);
         let mut bytes = AlignedBuf::zeroed(end.next_multiple_of(PAGE));
         let at = u64::from(chunk.start) * PAGE as u64;
-        match of_zone(self.inner.device.read(zone, at, &mut bytes))? {
+        match of_zone(self.engine.core.device.read(zone, at, &mut bytes))? {
             Err(error) => {
                 chunk.records.clear();
                 self.missing.push(Loss::new(zone, format!("can't be read: {error}")));

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use frostline_zone::{AlignedBuf, Device, DeviceError, Operation, ZoneInfo, ZoneState};
 
 use crate::StoreError;
-use crate::chunk_place::ChunkPlace;
+use crate::engine::meta::MetaLog;
 use crate::error::of_zone;
+use crate::format::chunk_place::ChunkPlace;
+use crate::format::head::{Head, MetaHead, MetaKind, TablePart};
+use crate::format::layout::Layout;
+use crate::format::records::Sizes;
 use crate::format::{
     LeafAt, MOST, MOST_MARKS, Mark, Note, PAGE, PlacedLeaf, SUPERBLOCKS, Super, TableHead,
     UnitCounts, VERSION, ZoneRow, ZoneRun, rows,
 };
-use crate::head::{Head, MetaHead, MetaKind, TablePart};
-use crate::layout::Layout;
-use crate::meta::MetaLog;
-use crate::meta_scan::{MetaRecord, scan};
-use crate::records::Sizes;
-use crate::written::Written;
+use crate::recovery::meta_scan::{MetaRecord, scan};
+use crate::state::written::Written;
 
 /// Finds the options in the first superblock there is.
 pub(super) fn find_superblock(device: &dyn Device) -> Result<RecordedOptions, StoreError> {

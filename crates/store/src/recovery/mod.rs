@@ -9,6 +9,7 @@ mod gaps;
 mod groups;
 mod late;
 mod log;
+mod meta_scan;
 mod opening;
 mod rebuild;
 mod replay;

@@ -9,11 +9,11 @@ use frostline_zone::{Device, ZoneState};
 
 use super::log::{find_superblock, read_log};
 use super::run::Recovery;
-use crate::inner::Inner;
-use crate::layout::Layout;
-use crate::meta::MetaLog;
+use crate::engine::Engine;
+use crate::engine::meta::MetaLog;
+use crate::format::layout::Layout;
 use crate::state::State;
-use crate::volume;
+use crate::state::volume;
 use crate::{Durable, Format, Loss, Open, StoreError};
 
 /// Makes an empty store.
@@ -38,7 +38,7 @@ pub fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError
     layout.data.iter().for_each(|&zone| state.zones.add_empty(zone));
     let empty = (0..layout.meta.len()).collect();
     let meta = MetaLog::new(device.clone(), layout, store, 1, None, VecDeque::new(), empty);
-    Inner::new(device, state, meta, &Open::default()).checkpoint()
+    Engine::new(device, state, meta, &Open::default()).checkpoint(false)
 }
 
 /// The zones that the store on a device was formatted with.
@@ -54,10 +54,10 @@ pub fn number_on(device: &dyn Device) -> Result<u64, StoreError> {
 /// A store that was opened.
 pub struct Opened {
     /// The store.
-    pub inner: Inner,
+    pub engine: Engine,
     /// Synced pages that are missing.
     pub missing: Vec<Loss>,
-    /// Pages of which a later copy was found that does not count, see [`Inner::write_anew`].
+    /// Pages of which a later copy was found that does not count, see [`Engine::write_anew`].
     pub dropped: Vec<u64>,
 }
 
@@ -75,10 +75,10 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, StoreError> 
     state.set_time(log.table.head.time);
     state.volume.map_mut().set_root(&log.table.root);
     state.volume.scheme_mut().recall(&log.table.learned);
-    let inner = Inner::new(device, state, meta, open);
+    let engine = Engine::new(device, state, meta, open);
     let chunks = log.durable.max(open.durable.chunks);
     let durable = Durable { chunks, notes: open.durable.notes };
-    let mut recovery = Recovery::new(&inner, log.table, log.notes, durable)?;
+    let mut recovery = Recovery::new(&engine, log.table, log.notes, durable)?;
     if let Some(zone) = log.hidden {
         let what = "is offline, and the last records of metadata may be there";
         recovery.missing.push(Loss::new(zone, what));
@@ -90,15 +90,15 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, StoreError> 
         return Err(StoreError::Missing(missing));
     }
     // Up to here nothing was written.
-    inner.meta()?.reset_idle(&log.idle)?;
+    engine.metadata.log()?.reset_idle(&log.idle)?;
     let (live, ended) = recovery.restore()?;
     if changed || ended || !log.clean || !missing.is_empty() {
-        inner.checkpoint()?;
+        engine.checkpoint(false)?;
     } else {
         // The checkpoint may be that of a process that was killed, and known to no medium yet. Chunks
         // that are written from now on say that all before them are durable.
-        inner.device.flush()?;
+        engine.core.device.flush()?;
     }
     recovery.empty_others(&live)?;
-    Ok(Opened { inner, missing, dropped })
+    Ok(Opened { engine, missing, dropped })
 }

@@ -13,17 +13,17 @@ use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 use super::log::{Table, durable_chunks, find_superblock, last_table};
 use super::run::{Gap, Recovery, Salvage};
 use super::zone_epoch::ZoneEpoch;
+use crate::engine::Engine;
+use crate::engine::meta::MetaLog;
 use crate::error::of_zone;
+use crate::format::head::{BODY, ChunkHead, GROUP, Head, HeadKind};
+use crate::format::layout::{Layout, check_runs};
+use crate::format::records::{ROW, Sizes};
 use crate::format::{BESIDE_ROWS, Group, Note, OPENED, PAGE, TRIMMED, TableHead};
-use crate::head::{BODY, ChunkHead, GROUP, Head, HeadKind};
-use crate::inner::Inner;
-use crate::layout::{Layout, check_runs};
-use crate::meta::MetaLog;
-use crate::meta_scan::{MetaZoneScan, scan};
-use crate::records::{ROW, Sizes};
+use crate::recovery::meta_scan::{MetaZoneScan, scan};
 use crate::state::State;
-use crate::volume;
-use crate::written::Written;
+use crate::state::volume;
+use crate::state::written::Written;
 use crate::{Durable, Format, Loss, Open, StoreError};
 
 /// The result of a rebuild: its sources, and the pages that are missing.
@@ -104,7 +104,7 @@ struct OldLog {
 }
 
 /// Rebuilds a store. Data zones stay as they are. Returns as well the pages of which a later copy was found that
-/// does not count, see [`Inner::write_anew`].
+/// does not count, see [`Engine::write_anew`].
 pub fn rebuild(
     device: Arc<dyn Device>,
     format: &Format,
@@ -123,14 +123,14 @@ pub fn rebuild(
     let seq = old.last_seq.saturating_add(2);
     let meta =
         MetaLog::new(device.clone(), layout.clone(), store, seq, None, VecDeque::new(), old.empty);
-    let inner = Inner::new(device, state, meta, &Open::default());
+    let engine = Engine::new(device, state, meta, &Open::default());
 
     let trims = old.trims.len() as u64;
     // The last word of a store that was closed is in a chunk without records, which is no late one.
     let told = chunks_of(&contents, store).map(|(_, first)| first.durable).max();
     let known = told.unwrap_or(0).max(old.covered);
     let durable = Durable { chunks: old.durable, notes: 0 };
-    let mut recovery = Recovery::new(&inner, no_table(), old.trims, durable)?;
+    let mut recovery = Recovery::new(&engine, no_table(), old.trims, durable)?;
     let mut salvage = Salvage { known, unneeded: old.unneeded, ..Salvage::default() };
     recovery.epochs = epochs(&layout, &contents, store, &mut recovery.missing, &mut salvage);
     recovery.salvage = Some(salvage);
@@ -146,7 +146,7 @@ pub fn rebuild(
     if let Some(lba) = recovery.salvage.as_ref().and_then(|salvage| salvage.beyond) {
         let why = format!(
             "the store holds LBA {lba}, and is to have {}",
-            inner.layout.fixed.logical_pages
+            engine.core.layout.fixed.logical_pages
         );
         return Err(StoreError::Options { what: "pages", why });
     }
@@ -172,15 +172,15 @@ fn write_metadata(mut recovery: Recovery<'_>, others: &[usize]) -> Result<u64, S
     let header_bytes = found.header_bytes;
     let written = Written { user, headers, user_bytes, header_bytes, ..Written::default() };
     recovery.restore_volume(written)?;
-    let inner = recovery.inner;
-    let pages = inner.state()?.valid_pages();
+    let engine = recovery.engine;
+    let pages = engine.core.state()?.valid_pages();
     // The next opening resets the old records, which bear lower numbers than the new ones.
-    let mut meta = inner.meta()?;
-    if meta.free_pages() < inner.layout.checkpoint_pages() {
+    let mut meta = engine.metadata.log()?;
+    if meta.free_pages() < engine.core.layout.checkpoint_pages() {
         meta.reset_idle(others)?;
     }
     drop(meta);
-    inner.checkpoint()?;
+    engine.checkpoint(false)?;
     Ok(pages)
 }
 

@@ -7,8 +7,8 @@ use frostline_zone::ZoneState;
 
 use super::run::{Latest, Recovery};
 use super::zone_epoch::{LateChunk, ZoneEpoch};
+use crate::format::records::{NO_LBA, Record, RecordKind};
 use crate::format::{Note, OPENED, PAGE, TRIMMED};
-use crate::records::{NO_LBA, Record, RecordKind};
 use crate::{Loss, StoreError};
 
 /// Deltas and tails that were written or copied since the checkpoint, by page.
@@ -31,7 +31,7 @@ fn newest_of(parent: Option<(u32, u64)>, records: &[Latest]) -> Option<Latest> {
 impl Recovery<'_> {
     /// Adds the zones that were opened since the checkpoint.
     pub(super) fn add_opened(&mut self) {
-        let data = &self.inner.layout.data;
+        let data = &self.engine.core.layout.data;
         let opened: Vec<Note> = self.notes.iter().filter(|n| n.tag == OPENED).copied().collect();
         let is_possible =
             |n: &&Note| data.contains(&n.device_zone) && (n.target as usize) <= data.len();
@@ -49,7 +49,7 @@ impl Recovery<'_> {
         }
         for chunk in chunks {
             self.found.headers += 1;
-            let sizes = self.inner.layout.sizes;
+            let sizes = self.engine.core.layout.sizes;
             let (mut used, slot) = (chunk.head.header, u64::from(sizes.unit()));
             self.found.header_bytes += u64::from(used) * slot;
             for (at, &Record { lba, sum, time, other, .. }) in
@@ -101,18 +101,18 @@ impl Recovery<'_> {
     /// Finds the newest delta of every page's newest image, and the newest tail of that. Records of others do
     /// not count: a crash may have taken the image that a delta is of, and left the delta.
     fn take_changes(&mut self, late: &LateChanges) -> Result<(), StoreError> {
-        let sizes = self.inner.layout.sizes;
+        let sizes = self.engine.core.layout.sizes;
         if sizes.first_delta() == 0 {
             return Ok(());
         }
         let late_pages = late.keys().map(|&page| u64::from(page));
         let pages: BTreeSet<u64> = self.latest.keys().copied().chain(late_pages).collect();
-        let logical_pages = self.inner.layout.fixed.logical_pages;
+        let logical_pages = self.engine.core.layout.fixed.logical_pages;
         for page in pages.into_iter().filter(|&page| page < logical_pages) {
             let page = page as u32;
             let lbas = sizes.delta_of(page).zip(sizes.tail_of(page));
             let Some((of_delta, of_tail)) = lbas else { continue };
-            let mapped = self.inner.mapped(self.inner.state()?, page)?;
+            let mapped = self.engine.loader.mapped(self.engine.core.state()?, page)?;
             let before = mapped.place_of(RecordKind::Image).map(|(_, sum)| sum);
             let [delta, tail] = mapped.changes().map(|place| place.map(|(_, sum)| sum));
             drop(mapped);
@@ -139,7 +139,7 @@ impl Recovery<'_> {
             let stays = parent.is_some_and(|(sum, _)| delta_before == Some(sum));
             let newest = newest_of(parent, tails);
             self.take_change(of_tail, newest, tail.is_some() && !stays);
-            self.inner.drop_clean_leaves()?;
+            self.engine.loader.drop_clean_leaves()?;
         }
         Ok(())
     }
@@ -163,7 +163,7 @@ impl Recovery<'_> {
             .collect();
         let lbas: Vec<u64> = self.latest.keys().copied().collect();
         for lba in lbas {
-            let layout = &self.inner.layout;
+            let layout = &self.engine.core.layout;
             if lba >= layout.sizes.lbas(layout.fixed.logical_pages) {
                 self.latest.remove(&lba);
                 if let Some(salvage) = &mut self.salvage {
@@ -171,7 +171,7 @@ impl Recovery<'_> {
                 }
                 continue;
             }
-            let page = self.inner.mapped(self.inner.state()?, lba)?;
+            let page = self.engine.loader.mapped(self.engine.core.state()?, lba)?;
             let old = page.place().map(|(at, _)| at);
             drop(page);
             if let Some(old) = old
@@ -180,7 +180,7 @@ impl Recovery<'_> {
                 self.epochs[index].valid -= i64::from(old.units);
                 self.count_valid(lba, -1);
             }
-            self.inner.drop_clean_leaves()?;
+            self.engine.loader.drop_clean_leaves()?;
         }
         let latest = std::mem::take(&mut self.latest);
         for (&lba, state) in &latest {
@@ -231,7 +231,7 @@ impl Recovery<'_> {
     /// Gives zones opened since the checkpoint a number that no other epoch has.
     pub(super) fn number_epochs(&mut self) {
         let live = |epoch: &&ZoneEpoch| epoch.valid > 0;
-        let mut taken = vec![false; self.inner.layout.data.len() + 1];
+        let mut taken = vec![false; self.engine.core.layout.data.len() + 1];
         taken[0] = true;
         let of_table = |epoch: &&ZoneEpoch| epoch.row.is_some();
         self.epochs
@@ -250,7 +250,7 @@ impl Recovery<'_> {
     /// Points the map to the newest copies.
     pub(super) fn point_pages(&mut self) -> Result<(), StoreError> {
         for (&lba, latest) in &self.latest {
-            let mut page = self.inner.mapped(self.inner.state()?, lba)?;
+            let mut page = self.engine.loader.mapped(self.engine.core.state()?, lba)?;
             let to = latest.to.map(|(index, offset)| {
                 let slot = Slot { zone: self.epochs[index].zone, offset };
                 (Extent { slot, units: latest.units }, latest.sum)
@@ -259,7 +259,7 @@ impl Recovery<'_> {
             page.point(to);
             self.excess += i64::from(page.excess()) - i64::from(before);
             drop(page);
-            self.inner.drop_clean_leaves()?;
+            self.engine.loader.drop_clean_leaves()?;
         }
         Ok(())
     }
@@ -267,22 +267,30 @@ impl Recovery<'_> {
     /// Marks the pages that lay in zones which are gone, and which no newer copy was found of.
     pub(super) fn lose_pages(&mut self, zones: &mut BTreeMap<u32, Loss>) -> Result<(), StoreError> {
         let mut next = 0;
-        while let Some(leaf) = self.inner.next_leaf(next)? {
+        while let Some(leaf) = self.engine.loader.next_leaf(next)? {
             next = leaf + 1;
-            for (lba, at, _) in self.inner.records_of_leaf(leaf)? {
+            for (lba, at, _) in self.engine.loader.records_of_leaf(leaf)? {
                 if let Some(loss) = zones.get_mut(&at.slot.zone)
                     && !self.latest.contains_key(&lba)
                 {
-                    loss.add(self.inner.layout.sizes.page_of(lba));
+                    loss.add(self.engine.core.layout.sizes.page_of(lba));
                     self.count_valid(lba, -1);
-                    let mut page = self.inner.mapped(self.inner.state()?, lba)?;
+                    let mut page = self.engine.loader.mapped(self.engine.core.state()?, lba)?;
                     let before = page.excess();
                     page.lose();
                     self.excess += i64::from(page.excess()) - i64::from(before);
                 }
             }
-            self.inner.drop_clean_leaves()?;
+            self.engine.loader.drop_clean_leaves()?;
         }
         Ok(())
+    }
+
+    /// Counts a valid record more or less.
+    fn count_valid(&mut self, lba: u64, change: i64) {
+        self.valid += change;
+        if self.engine.core.layout.sizes.is_delta(lba) {
+            self.deltas += change;
+        }
     }
 }

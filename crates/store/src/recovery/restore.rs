@@ -11,7 +11,7 @@ use crate::StoreError;
 use crate::error::of_zone;
 use crate::format::{Note, OPENED};
 use crate::state::Restored;
-use crate::written::Written;
+use crate::state::written::Written;
 
 impl Recovery<'_> {
     /// Restores volume and zones. Returns the zones of the device that hold pages, and whether one had to
@@ -30,7 +30,7 @@ impl Recovery<'_> {
         };
         let (live, finish) = self.restore_volume(written)?;
         for &zone in &finish {
-            self.inner.finish(zone)?;
+            self.engine.chunks.finish(zone)?;
         }
         Ok((live, !finish.is_empty()))
     }
@@ -59,17 +59,21 @@ impl Recovery<'_> {
         }
         images.sort_by_key(|image| image.sealed_at.is_none());
         // Slots that are all pages say how many there are, even of a map that contradicts itself.
-        let valid = match self.inner.layout.sizes.page_units() {
+        let valid = match self.engine.core.layout.sizes.page_units() {
             1 => self.epochs.iter().map(|e| e.valid.max(0)).sum(),
             _ => self.valid.max(0),
         };
         let last = |f: fn(&Note) -> u64| self.notes.iter().map(f).max().map_or(0, |last| last + 1);
         let opening = last(|n| if n.tag == OPENED { n.opening } else { 0 });
-        let mut state = self.inner.state()?;
+        let mut state = self.engine.core.state()?;
         if let Some(leaf) = state.volume.map().last_leaf() {
             // It tells which LBAs are in use at all. One that can't be read is met again when it is used.
-            drop(self.inner.mapped(state, self.inner.layout.leaf.pages_of_leaf(leaf).start));
-            state = self.inner.state()?;
+            drop(
+                self.engine
+                    .loader
+                    .mapped(state, self.engine.core.layout.leaf.pages_of_leaf(leaf).start),
+            );
+            state = self.engine.core.state()?;
         }
         state.restore(Restored {
             time: self.time,
@@ -90,7 +94,7 @@ impl Recovery<'_> {
 
     /// A zone as the volume is to know it, open or sealed.
     fn image(&self, epoch: &ZoneEpoch, open: bool) -> ZoneImage {
-        let layout = &self.inner.layout;
+        let layout = &self.engine.core.layout;
         let used = match open {
             true => epoch.used * layout.sizes.page_units(),
             false => layout.zone_units(),
@@ -114,13 +118,13 @@ impl Recovery<'_> {
     /// Resets every data zone that holds nothing. The last checkpoint is this recovery's own: the one before
     /// may tell of chunks there, whose numbers it would miss if this recovery were cut short.
     pub(super) fn empty_others(&self, live: &[u32]) -> Result<(), StoreError> {
-        let inner = self.inner;
-        let others = inner.layout.data.iter().filter(|zone| !live.contains(zone));
+        let engine = self.engine;
+        let others = engine.core.layout.data.iter().filter(|zone| !live.contains(zone));
         let (empty, full): (Vec<u32>, Vec<u32>) =
             others.partition(|&&zone| self.info[zone as usize].state == ZoneState::Empty);
         if !full.is_empty() {
             // Chunks that were found may still be on their way to the medium.
-            inner.device.flush()?;
+            engine.core.device.flush()?;
         }
         tracing::debug!(
             live = live.len(),
@@ -128,11 +132,11 @@ impl Recovery<'_> {
             reset = full.len(),
             "data zones sorted"
         );
-        let mut state = inner.state()?;
+        let mut state = engine.core.state()?;
         empty.into_iter().for_each(|zone| state.zones.add_empty(zone));
         let any = !full.is_empty();
         for zone in full {
-            match of_zone(inner.device.reset(zone))? {
+            match of_zone(engine.core.device.reset(zone))? {
                 Ok(()) => state.zone_reset(zone),
                 Err(_) => state.zone_lost(zone),
             }
@@ -140,7 +144,7 @@ impl Recovery<'_> {
         if any {
             // Numbers of chunks and openings that only these zones knew are given away again: what
             // bore them before must not come back.
-            inner.device.flush()?;
+            engine.core.device.flush()?;
         }
         Ok(())
     }

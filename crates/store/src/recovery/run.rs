@@ -6,10 +6,10 @@ use frostline_zone::ZoneInfo;
 
 use super::log::Table;
 use super::zone_epoch::ZoneEpoch;
-use crate::chunk_place::ChunkPlace;
+use crate::engine::Engine;
+use crate::format::chunk_place::ChunkPlace;
 use crate::format::{Note, TableHead};
-use crate::inner::Inner;
-use crate::written::Written;
+use crate::state::written::Written;
 use crate::{Durable, Loss, StoreError};
 
 /// The newest state of a page.
@@ -23,7 +23,7 @@ pub(super) struct Latest {
     /// Units of its record.
     pub(super) units: u32,
     pub(super) sum: u32,
-    /// See [`Record::other`](crate::records::Record::other).
+    /// See [`Record::other`](crate::format::records::Record::other).
     pub(super) other: u32,
 }
 
@@ -36,7 +36,7 @@ impl Latest {
 
 /// The state of a recovery.
 pub(super) struct Recovery<'a> {
-    pub(super) inner: &'a Inner,
+    pub(super) engine: &'a Engine,
     pub(super) head: TableHead,
     pub(super) info: Vec<ZoneInfo>,
     pub(super) notes: Vec<Note>,
@@ -93,13 +93,13 @@ pub(super) struct Gap {
 
 impl<'a> Recovery<'a> {
     pub(super) fn new(
-        inner: &'a Inner,
+        engine: &'a Engine,
         table: Table,
         notes: Vec<Note>,
         durable: Durable,
     ) -> Result<Self, StoreError> {
-        let info = inner.device.report(0, inner.device.geometry().zones)?;
-        let sizes = inner.layout.sizes;
+        let info = engine.core.device.report(0, engine.core.device.geometry().zones)?;
+        let sizes = engine.core.layout.sizes;
         let before = table.written(sizes);
         let marks = table.marks.iter().map(|mark| (mark.slot, mark.value)).collect();
         let mut epochs = Vec::new();
@@ -131,7 +131,7 @@ impl<'a> Recovery<'a> {
         let (head, latest, missing) = (table.head, BTreeMap::new(), Vec::new());
         let salvage = None;
         Ok(Recovery {
-            inner,
+            engine,
             head,
             info,
             notes,
@@ -150,14 +150,6 @@ impl<'a> Recovery<'a> {
             missing,
             salvage,
         })
-    }
-
-    /// Counts a valid record more or less.
-    pub(super) fn count_valid(&mut self, lba: u64, change: i64) {
-        self.valid += change;
-        if self.inner.layout.sizes.is_delta(lba) {
-            self.deltas += change;
-        }
     }
 
     /// Finds out what the store is, in memory only. True if anything had happened since the

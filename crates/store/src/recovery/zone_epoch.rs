@@ -1,10 +1,10 @@
 //! Epochs of zones, each from an opening to the next reset, as recovery finds them.
 
-use crate::chunk_place::ChunkPlace;
+use crate::format::chunk_place::ChunkPlace;
+use crate::format::head::ChunkHead;
+use crate::format::records::Record;
 use crate::format::{Group, Witness, ZoneRow};
-use crate::head::ChunkHead;
-use crate::records::Record;
-use crate::zone_pool::DataZone;
+use crate::state::zone_pool::DataZone;
 
 /// A zone of the device that may hold pages: one of the table's, or one that was opened since.
 pub(super) struct ZoneEpoch {

@@ -5,10 +5,10 @@ use frostline_zone::{Shape, in_memory};
 
 use super::*;
 use crate::Compression;
-use crate::compression::Compressor;
-use crate::mapped_page::{MappedPage, RecordCopy, RecordLookup};
-use crate::packing::PackedPage;
-use crate::{Format, PageWrite, volume};
+use crate::format::compression::Compressor;
+use crate::format::packing::PackedPage;
+use crate::state::mapped_page::{MappedPage, RecordCopy, RecordLookup};
+use crate::{Format, PageWrite};
 
 const PAGE: [u8; 4096] = [7; 4096];
 
@@ -17,7 +17,7 @@ fn state() -> State {
     let shape = Shape { bytes: 16 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
     let format = Format { scheme: "nosep".to_string(), gp: 0.3, unit: 4096, ..Format::default() };
     let layout = Arc::new(Layout::divide(&*in_memory(&shape).unwrap(), &format).unwrap());
-    let mut state = State::new(volume::build(&layout).unwrap(), layout.clone(), 1);
+    let mut state = State::new(crate::state::volume::build(&layout).unwrap(), layout.clone(), 1);
     layout.data.iter().for_each(|&zone| state.zones.add_empty(zone));
     state.withhold();
     let map = state.volume.map_mut();

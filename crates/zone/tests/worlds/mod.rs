@@ -155,11 +155,25 @@ pub struct World {
 }
 
 struct State {
-    now: Vec<Zone>,
+    /// Shared with the durable medium until it is changed. The hash of a zone with unflushed
+    /// changes is the one before them.
+    now: Medium,
     unflushed: Unflushed,
     /// The unflushed changes before each flush, in order.
     ended: Vec<Unflushed>,
     resets: u64,
+}
+
+impl State {
+    /// The present content. Only zones that were changed are hashed.
+    fn medium(&self) -> Medium {
+        let mut medium = self.now.clone();
+        for &zone in self.unflushed.changes.keys() {
+            let (content, hash) = &mut medium.0[zone];
+            *hash = content.hash();
+        }
+        medium
+    }
 }
 
 impl World {
@@ -173,7 +187,7 @@ impl World {
     }
 
     fn of(geometry: Geometry, durable: Medium) -> Arc<World> {
-        let now = durable.0.iter().map(|(zone, _)| Zone::clone(zone)).collect();
+        let now = durable.clone();
         let unflushed = Unflushed { durable, changes: BTreeMap::new() };
         let state = State { now, unflushed, ended: Vec::new(), resets: 0 };
         Arc::new(World { geometry, state: Mutex::new(state) })
@@ -186,8 +200,7 @@ impl World {
 
     /// The present content of the device.
     pub fn medium(&self) -> Medium {
-        let state = self.state();
-        Medium(state.now.iter().map(|zone| (Arc::new(zone.clone()), zone.hash())).collect())
+        self.state().medium()
     }
 
     /// The unflushed changes before each flush since the last call of this function.
@@ -216,7 +229,7 @@ impl World {
     fn change(&self, zone: u32, changes: impl IntoIterator<Item = Change>) {
         let mut state = self.state();
         for change in changes {
-            state.now[zone as usize].apply(&change);
+            Arc::make_mut(&mut state.now.0[zone as usize].0).apply(&change);
             state.unflushed.changes.entry(zone as usize).or_default().push(change);
         }
     }
@@ -241,8 +254,8 @@ impl Device for World {
 
     fn report(&self, first: u32, count: u32) -> Result<Vec<ZoneInfo>, DeviceError> {
         let state = self.state();
-        let zones = state.now.iter().skip(first as usize).take(count as usize);
-        Ok(zones.map(|zone| self.info(zone)).collect())
+        let zones = state.now.0.iter().skip(first as usize).take(count as usize);
+        Ok(zones.map(|(zone, _)| self.info(zone)).collect())
     }
 
     fn append_vectored(
@@ -262,7 +275,7 @@ impl Device for World {
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
         let state = self.state();
-        let found = &state.now[zone as usize];
+        let found = &state.now.0[zone as usize].0;
         let pointer = self.info(found).write_pointer;
         let bytes = buffer.len() as u64;
         if offset + bytes > pointer {
@@ -299,9 +312,9 @@ impl Device for World {
     }
 
     fn flush(&self) -> Result<(), DeviceError> {
-        let durable = self.medium();
         let mut state = self.state();
-        let next = Unflushed { durable, changes: BTreeMap::new() };
+        state.now = state.medium();
+        let next = Unflushed { durable: state.now.clone(), changes: BTreeMap::new() };
         let ended = std::mem::replace(&mut state.unflushed, next);
         if !ended.changes.is_empty() {
             state.ended.push(ended);

@@ -1,0 +1,231 @@
+//! Leaves of the map come into memory as their pages are used, and leave it when the map takes more
+//! than it may.
+
+use std::sync::Arc;
+
+use frostline_log::{Extent, Map};
+use frostline_placement::Scheme;
+use frostline_zone::{AlignedBuf, DeviceError};
+
+use crate::StoreError;
+use crate::engine::core::{Core, Guard, lock};
+use crate::engine::meta::MetaLog;
+use crate::engine::metadata::Metadata;
+use crate::format::LeafAt;
+use crate::format::leaf::Leaf;
+use crate::state::State;
+use crate::state::map_cache::{Evicted, MappedRecord, Position};
+use crate::state::mapped_page::MappedPage;
+use crate::sync::{Mutex, MutexGuard};
+
+/// Loads leaves of the map, and drops them.
+pub struct MapLoader {
+    core: Arc<Core>,
+    metadata: Arc<Metadata>,
+    /// Bytes of the map that may be in memory.
+    most_bytes: usize,
+    /// Locked before the metadata log.
+    leaves: Mutex<()>,
+}
+
+/// Held by the thread that writes leaves of the map, or needs them to stay in memory: no leaf that changed leaves it
+/// meanwhile.
+pub struct LeavesStay<'a>(#[expect(dead_code, reason = "dropped with it")] MutexGuard<'a, ()>);
+
+impl MapLoader {
+    /// Loads leaves of a map that may take so many bytes of memory.
+    pub fn new(core: Arc<Core>, metadata: Arc<Metadata>, most_bytes: usize) -> Self {
+        MapLoader { core, metadata, most_bytes, leaves: Mutex::new(()) }
+    }
+
+    /// Keeps leaves in memory.
+    pub fn hold(&self) -> Result<LeavesStay<'_>, StoreError> {
+        lock(&self.leaves).map(LeavesStay)
+    }
+
+    /// The same, unless another thread does.
+    pub fn try_hold(&self) -> Option<LeavesStay<'_>> {
+        self.leaves.try_lock().ok().map(LeavesStay)
+    }
+
+    /// A page with its entry of the map. The lock is let go while the leaf is read, if it is not in
+    /// memory.
+    pub fn mapped<'a>(
+        &'a self,
+        mut state: Guard<'a>,
+        lba: impl Into<u64>,
+    ) -> Result<MappedPage<Guard<'a>>, StoreError> {
+        let lba = lba.into();
+        loop {
+            state = match MappedPage::of(state, lba) {
+                Ok(page) => return Ok(page),
+                Err(state) => {
+                    let (leaf, _) =
+                        self.core.layout.leaf.place_in_leaf(self.core.layout.sizes.page_of(lba));
+                    self.load(state, leaf)?
+                }
+            };
+        }
+    }
+
+    /// The page of an LBA at a position that was found before, which saves a look-up if its leaf
+    /// stayed in memory.
+    pub fn mapped_again<'a>(
+        &'a self,
+        state: Guard<'a>,
+        lba: u64,
+        at: Position,
+    ) -> Result<MappedPage<Guard<'a>>, StoreError> {
+        match MappedPage::again(state, lba, at) {
+            Ok(page) => Ok(page),
+            Err(state) => self.mapped(state, lba),
+        }
+    }
+
+    /// Locks the state with the leaves of all these pages in memory.
+    pub fn with_leaves(
+        &self,
+        _: &LeavesStay<'_>,
+        pages: impl Iterator<Item = u32> + Clone,
+    ) -> Result<Guard<'_>, StoreError> {
+        let mut state = self.core.state()?;
+        while let Some(absent) =
+            pages.clone().find(|&page| state.volume.map().position(page).is_none())
+        {
+            let (leaf, _) = self.core.layout.leaf.place_in_leaf(absent);
+            state = self.load(state, leaf)?;
+        }
+        Ok(state)
+    }
+
+    /// The first leaf from this one on that lies on the device or is in memory.
+    pub fn next_leaf(&self, from: u32) -> Result<Option<u32>, StoreError> {
+        Ok(self.core.state()?.volume.map().next_leaf(from))
+    }
+
+    /// Reads a leaf that is not in memory. It may still not be there afterwards: another thread may
+    /// have written it elsewhere meanwhile.
+    fn load<'a>(&'a self, mut state: Guard<'a>, leaf: u32) -> Result<Guard<'a>, StoreError> {
+        let at = state.volume.map().at(leaf);
+        let bytes = match at.page {
+            0 => None,
+            _ => {
+                drop(state);
+                let read = self.read_leaf(leaf, at);
+                state = self.core.state()?;
+                if state.volume.map().has(leaf) || state.volume.map().at(leaf) != at {
+                    return Ok(state);
+                }
+                Some(self.check_leaf(&state, leaf, read?)?)
+            }
+        };
+        let now = state.time();
+        let (scheme, map) = state.volume.scheme_and_map();
+        map.insert(leaf, bytes, now, |page, at| scheme.clamp(page, at));
+        Ok(state)
+    }
+
+    /// The records whose places a leaf has: the LBA, the place and the sum of each. The place of one whose content
+    /// is lost is in zone 0. A leaf that is not in memory is read, and let go of again: most walks over the map
+    /// need a leaf once.
+    pub fn records_of_leaf(&self, leaf: u32) -> Result<Vec<(u64, Extent, u32)>, StoreError> {
+        let records = |state: &State, bytes: &Leaf| {
+            let of_record =
+                |MappedRecord { lba, slot, units, sum }| (lba, Extent { slot, units }, sum);
+            state.volume.map().records(leaf, bytes).map(of_record).collect()
+        };
+        loop {
+            let state = self.core.state()?;
+            let (map, at) = (state.volume.map(), state.volume.map().at(leaf));
+            match map.get(leaf) {
+                Some(bytes) => return Ok(records(&state, bytes)),
+                None if at.page == 0 => return Ok(Vec::new()),
+                None => drop(state),
+            }
+            let read = self.read_leaf(leaf, at);
+            let state = self.core.state()?;
+            // It may have been loaded, or written elsewhere, meanwhile.
+            if !state.volume.map().has(leaf) && state.volume.map().at(leaf) == at {
+                return Ok(records(&state, &self.check_leaf(&state, leaf, read?)?));
+            }
+        }
+    }
+
+    /// The leaf that was read, unless it has places that no record can have.
+    fn check_leaf(&self, state: &State, leaf: u32, bytes: AlignedBuf) -> Result<Leaf, StoreError> {
+        let (zones, zone_units) = (state.zones.len(), self.core.layout.zone_units());
+        let (map, most) = (state.volume.map(), self.core.layout.sizes.page_units());
+        let is_possible = |MappedRecord { lba, slot, units, .. }| {
+            lba < map.space()
+                && (slot.zone == 0
+                    || (slot.zone as usize) < zones
+                        && (1..=most).contains(&units)
+                        && slot.offset.saturating_add(units) <= zone_units)
+        };
+        let read = map.leaf_of_pages(&bytes);
+        let read = read.filter(|read| map.records(leaf, read).all(is_possible));
+        let why = "has places that no record can have";
+        read.ok_or_else(|| self.damaged_leaf(leaf, map.at(leaf), why))
+    }
+
+    /// Reads a leaf from the metadata log.
+    pub fn read_leaf(&self, leaf: u32, at: LeafAt) -> Result<AlignedBuf, StoreError> {
+        let pages = (at.pages as usize).min(self.core.layout.leaf.most_pages());
+        let sound = |bytes: &[u8]| crc32c::crc32c(bytes) == at.sum;
+        match MetaLog::read(&*self.core.device, &self.core.layout, at.page, pages, &sound) {
+            Ok(bytes) if sound(&bytes) => return Ok(bytes),
+            Ok(_) => {}
+            // The zone lost its end.
+            Err(StoreError::Device(error))
+                if matches!(*error, DeviceError::ReadBeyondPointer { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        Err(self.damaged_leaf(leaf, at, "is not what was written there"))
+    }
+
+    /// The error of a leaf that is not what it should be.
+    pub fn damaged_leaf(&self, leaf: u32, at: LeafAt, what: &str) -> StoreError {
+        let capacity = self.core.layout.fixed.device_pages;
+        let zone = self.core.layout.meta[(at.page / capacity) as usize];
+        let why = format!("a leaf of the map {what}; {}", self.core.layout.leaf.tells(leaf));
+        StoreError::Damaged { zone, page: at.page % capacity, why }
+    }
+
+    /// True if leaves are to leave memory. One may always stay.
+    pub fn is_map_large(&self, state: &State) -> bool {
+        let map = state.volume.map();
+        map.resident_bytes() > self.most_bytes && map.resident() > 1
+    }
+
+    /// Drops a leaf, which is written first if it changed. False if all are in use.
+    pub fn evict(&self, _: &LeavesStay<'_>) -> Result<bool, StoreError> {
+        let mut state = self.core.state()?;
+        let time = state.time();
+        match state.volume.map_mut().evict() {
+            Evicted::Gone => Ok(true),
+            Evicted::Nothing => Ok(false),
+            Evicted::Changed(leaf, image) => {
+                drop(state);
+                let written = self.metadata.write_leaves(&mut std::iter::once((leaf, image)), time);
+                let places = written.map_err(|error| self.core.fail(error))?;
+                let mut state = self.core.state()?;
+                for (leaf, at) in places {
+                    state.volume.map_mut().written(leaf, at);
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// Keeps the map within its memory as far as that needs no writing.
+    pub fn drop_clean_leaves(&self) -> Result<(), StoreError> {
+        let mut state = self.core.state()?;
+        // Looking for them costs a pass over those in memory.
+        if state.volume.map().resident_bytes()
+            > self.most_bytes.saturating_add(self.most_bytes / 64)
+        {
+            state.volume.map_mut().drop_clean(self.most_bytes);
+        }
+        Ok(())
+    }
+}

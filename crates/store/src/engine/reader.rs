@@ -1,0 +1,355 @@
+//! Reading pages, and finding out which there are.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+use frostline_zone::{AlignedBuf, DeviceError, ZoneRead};
+
+use crate::engine::core::Core;
+use crate::engine::map_loader::MapLoader;
+use crate::engine::other_copy::repair;
+use crate::error::of_zone;
+use crate::format::PAGE;
+use crate::format::delta::{ChangedWords, WordSet, apply};
+use crate::format::image::{is_foreign, unpack};
+use crate::format::records::{RecordKind, Span};
+use crate::state::mapped_page::{RecordAt, RecordLookup};
+use crate::sync::thread_local;
+use crate::{PageDelta, StoreError};
+
+/// Bytes of the pages of the device that hold a record, at most.
+const MOST: usize = 2 * PAGE;
+
+/// Records of a page, at most: image, delta and tail.
+const PARTS: usize = 3;
+
+/// Pages that are read side by side, at most.
+pub const TOGETHER: usize = 32;
+
+thread_local! {
+    /// The records of a page, while it is made of them.
+    static RECORDS: RefCell<[Vec<u8>; PARTS]> = RefCell::new(room());
+    /// Pages of the device that hold a record, or all of a page's.
+    static PAGES: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(PARTS * MOST));
+}
+
+/// Memory for the records of a page.
+fn room() -> [Vec<u8>; PARTS] {
+    [(); PARTS].map(|()| vec![0; PAGE])
+}
+
+/// A page that is read together with others.
+pub struct PageRead<'a> {
+    /// Its LBA.
+    pub lba: u32,
+    /// Changes of it that were [kept apart](crate::Store::delta) and are not written.
+    pub kept: Option<&'a PageDelta>,
+    /// Where it goes to, 4,096 bytes.
+    pub page: &'a mut [u8],
+    /// The words in which it may differ from its base: the read finds them.
+    pub changed: ChangedWords,
+}
+
+/// Reads pages: their records, and those that only parity has.
+pub struct Reader {
+    core: Arc<Core>,
+    loader: Arc<MapLoader>,
+}
+
+impl Reader {
+    /// The reader of a store.
+    pub fn new(core: Arc<Core>, loader: Arc<MapLoader>) -> Self {
+        Reader { core, loader }
+    }
+
+    /// Reads a page, as changes of it make it that an engine kept if there are any, and finds the words in which it
+    /// may differ from its base; false if it was never written, or was trimmed.
+    pub fn read_page(
+        &self,
+        lba: u32,
+        kept: Option<&PageDelta>,
+        into: &mut [u8],
+        changed: &mut ChangedWords,
+    ) -> Result<bool, StoreError> {
+        self.core.check_page(lba, into)?;
+        *changed = ChangedWords::NONE;
+        RECORDS
+            .with(|records| self.read_records(lba, kept, &mut records.borrow_mut(), into, changed))
+    }
+
+    /// Reads a page, which is made of its image, its delta and its tail.
+    fn read_records(
+        &self,
+        lba: u32,
+        kept: Option<&PageDelta>,
+        records: &mut [Vec<u8>; PARTS],
+        into: &mut [u8],
+        changed: &mut ChangedWords,
+    ) -> Result<bool, StoreError> {
+        let found = self.find_parts(lba, kept, records)?;
+        let is_there = found[0].is_some();
+        if is_there {
+            let bytes = self.fetch_all(lba, found, records)?;
+            *changed = self.put_together(lba, kept, (records, bytes), into)?;
+        }
+        Ok(is_there)
+    }
+
+    /// Finds the records of which a page is made. What was kept is in place of the tail, or of delta and tail.
+    fn find_parts(
+        &self,
+        lba: u32,
+        kept: Option<&PageDelta>,
+        records: &mut [Vec<u8>; PARTS],
+    ) -> Result<[Option<RecordLookup>; PARTS], StoreError> {
+        let kinds = [RecordKind::Image, RecordKind::Delta, RecordKind::Tail];
+        let needed = kept.map_or(PARTS, |kept| kept.kind() as usize);
+        let mapped = self.loader.mapped(self.core.state()?, lba)?;
+        let mut found = [const { None }; PARTS];
+        for ((found, kind), into) in found.iter_mut().zip(kinds).zip(records).take(needed) {
+            *found = mapped.find_part(kind, into)?;
+        }
+        Ok(found)
+    }
+
+    /// Makes a page of its records, and returns the words in which it may differ from its base.
+    fn put_together(
+        &self,
+        lba: u32,
+        kept: Option<&PageDelta>,
+        (records, bytes): (&[Vec<u8>; PARTS], [usize; PARTS]),
+        into: &mut [u8],
+    ) -> Result<ChangedWords, StoreError> {
+        let [image, delta, tail] = std::array::from_fn(|part| &records[part][..bytes[part]]);
+        let whole = unpack(image, into);
+        let mut words_of = |record: &[u8]| match record {
+            [] => Some(WordSet::NONE),
+            record => apply(into, record),
+        };
+        // In this order: the tail is of both.
+        let delta = words_of(delta);
+        let tail = words_of(kept.map_or(tail, PageDelta::record));
+        match (whole, delta, tail) {
+            (true, Some(delta), Some(tail)) => Ok(ChangedWords::read(delta, tail)),
+            _ => {
+                into.fill(0);
+                Err(match is_foreign(image) {
+                    true => StoreError::BuiltWithoutZstd { lba },
+                    false => StoreError::Lost { lba },
+                })
+            }
+        }
+    }
+
+    /// Reads at most [`TOGETHER`] pages, as [`Self::read_page`] reads each, but all their records that are on the
+    /// device side by side.
+    pub fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
+        // Not kept by the thread as that for one page is: it is a megabyte.
+        let mut records: Vec<_> = reads.iter().map(|_| room()).collect();
+        let mut pages = AlignedBuf::zeroed(reads.len() * PARTS * MOST);
+        let find = |(read, records): (&PageRead<'_>, &mut _)| {
+            self.core.check_page(read.lba, read.page)?;
+            self.find_parts(read.lba, read.kept, records)
+        };
+        let found: Vec<_> = reads.iter().zip(&mut records).map(find).collect();
+        let parts = found.iter().zip(&mut records).filter_map(|(found, records)| {
+            let found = found.as_ref().ok()?;
+            Some(found.iter().zip(records))
+        });
+        let arrived = self.read_side_by_side(parts.flatten(), &mut pages);
+        let make = |((read, found), records): ((&mut PageRead<'_>, Result<_, _>), &mut _)| {
+            let found: [Option<RecordLookup>; PARTS] = found?;
+            let is_there = found[0].is_some();
+            if is_there {
+                let bytes = match arrived {
+                    Ok(()) => self.compare_all(read.lba, found, records)?,
+                    // One that can't be read must not keep the others away.
+                    Err(_) => self.fetch_all(read.lba, found, records)?,
+                };
+                let parts = (&*records, bytes);
+                read.changed = self.put_together(read.lba, read.kept, parts, read.page)?;
+            }
+            Ok(is_there)
+        };
+        reads.iter_mut().zip(found).zip(&mut records).map(make).collect()
+    }
+
+    /// True if a page has a delta.
+    pub fn has_delta(&self, lba: u32) -> Result<bool, StoreError> {
+        self.core.layout.check_lba(lba)?;
+        let mapped = self.loader.mapped(self.core.state()?, lba)?;
+        Ok(mapped.place_of(RecordKind::Delta).is_some())
+    }
+
+    /// Reads the record of an LBA to the beginning of `into`, in whole units; returns its bytes, or none
+    /// if there is none.
+    pub fn read_record(&self, lba: u64, into: &mut [u8]) -> Result<Option<usize>, StoreError> {
+        let mapped = self.loader.mapped(self.core.state()?, lba)?;
+        let found = mapped.find(into)?;
+        drop(mapped);
+        let page = self.core.layout.sizes.page_of(lba);
+        found.map(|found| self.fetch(page, found, into)).transpose()
+    }
+
+    /// Reads a record that was found, unless it is copied already, and compares it with its sum; returns
+    /// its bytes.
+    pub fn fetch(
+        &self,
+        lba: u32,
+        found: RecordLookup,
+        into: &mut [u8],
+    ) -> Result<usize, StoreError> {
+        let at = match found {
+            RecordLookup::Copied(bytes) => return Ok(bytes),
+            RecordLookup::At(at) => at,
+        };
+        self.core.counters.count_reads(1);
+        PAGES.with(|pages| {
+            let record = &mut into[..at.span.bytes];
+            self.read_span(at.zone, at.span, record, &mut pages.borrow_mut())
+        })?;
+        self.compare(lba, at, into)
+    }
+
+    /// The same for records of a page, those on the device side by side. Of a record that is not there no bytes
+    /// are returned.
+    pub fn fetch_all<const N: usize>(
+        &self,
+        lba: u32,
+        found: [Option<RecordLookup>; N],
+        into: &mut [Vec<u8>; N],
+    ) -> Result<[usize; N], StoreError> {
+        PAGES.with(|pages| {
+            self.read_side_by_side(found.iter().zip(&mut *into), &mut pages.borrow_mut())
+        })?;
+        self.compare_all(lba, found, into)
+    }
+
+    /// Compares records that were read with their sums; returns their bytes, 0 for those that are not there.
+    fn compare_all<const N: usize>(
+        &self,
+        lba: u32,
+        found: [Option<RecordLookup>; N],
+        into: &mut [Vec<u8>; N],
+    ) -> Result<[usize; N], StoreError> {
+        let mut bytes = [0; N];
+        for ((bytes, found), into) in bytes.iter_mut().zip(found).zip(into) {
+            *bytes = match found {
+                None => 0,
+                Some(RecordLookup::Copied(bytes)) => bytes,
+                Some(RecordLookup::At(at)) => self.compare(lba, at, into)?,
+            };
+        }
+        Ok(bytes)
+    }
+
+    /// Reads those of some records that are on the device, with memory for the pages that hold them.
+    fn read_side_by_side<'r>(
+        &self,
+        records: impl Iterator<Item = (&'r Option<RecordLookup>, &'r mut Vec<u8>)>,
+        pages: &mut [u8],
+    ) -> Result<(), StoreError> {
+        let on_device = records.filter_map(|(found, into)| match found {
+            Some(RecordLookup::At(at)) => Some((at.zone, at.span, into)),
+            _ => None,
+        });
+        let mut records: ArrayVec<_, { TOGETHER * PARTS }> = on_device.collect();
+        self.core.counters.count_reads(records.len() as u64);
+        match &mut records[..] {
+            [] => return Ok(()),
+            [(zone, span, into)] => {
+                return Ok(self.read_span(*zone, *span, &mut into[..span.bytes], pages)?);
+            }
+            _ => {}
+        }
+        let mut reads = ArrayVec::<ZoneRead<'_>, { TOGETHER * PARTS }>::new();
+        for (&(zone, span, _), pages) in records.iter().zip(pages.chunks_mut(MOST)) {
+            let offset = u64::from(span.page) * PAGE as u64;
+            reads.push(ZoneRead { zone, offset, buffer: &mut pages[..span.pages() * PAGE] });
+        }
+        self.core.device.read_all(&mut reads)?;
+        drop(reads);
+        for ((_, span, into), pages) in records.iter_mut().zip(pages.chunks(MOST)) {
+            into[..span.bytes].copy_from_slice(&pages[span.skip..][..span.bytes]);
+        }
+        Ok(())
+    }
+
+    /// Compares a record that was read with its sum; returns its bytes.
+    fn compare(&self, lba: u32, at: RecordAt, record: &mut [u8]) -> Result<usize, StoreError> {
+        let RecordAt { zone, span, sum, pin } = at;
+        let record = &mut record[..span.bytes];
+        let sound = crc32c::crc32c(record) == sum || self.repair_record(zone, span, sum, record)?;
+        drop(pin);
+        if !sound {
+            record.fill(0);
+            return Err(StoreError::Checksum { lba, zone, page: span.page });
+        }
+        Ok(span.bytes)
+    }
+
+    /// Fills `record` with the content that has this sum, if another copy of one of its pages has it; false,
+    /// and `record` is as it was, if not.
+    pub fn repair_record(
+        &self,
+        zone: u32,
+        span: Span,
+        sum: u32,
+        record: &mut [u8],
+    ) -> Result<bool, StoreError> {
+        let at = u64::from(span.page) * PAGE as u64;
+        let mut pages = AlignedBuf::zeroed(span.pages() * PAGE);
+        let within = span.skip..span.skip + span.bytes;
+        if of_zone(self.core.device.read(zone, at, &mut pages))?.is_err() {
+            return Ok(false);
+        }
+        let sound = |pages: &[u8]| crc32c::crc32c(&pages[within.clone()]) == sum;
+        let found = repair(&*self.core.device, zone, at, &mut pages, &sound)?;
+        if found {
+            record.copy_from_slice(&pages[within]);
+            self.core.counters.count_repaired();
+        }
+        Ok(found)
+    }
+
+    /// Reads a record of the device, with memory for the pages that hold it.
+    fn read_span(
+        &self,
+        zone: u32,
+        span: Span,
+        into: &mut [u8],
+        pages: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        let at = u64::from(span.page) * PAGE as u64;
+        if (span.skip, span.bytes) == (0, PAGE) {
+            return self.core.device.read(zone, at, into);
+        }
+        // Devices read whole pages.
+        let pages = &mut pages[..span.pages() * PAGE];
+        self.core.device.read(zone, at, pages)?;
+        into.copy_from_slice(&pages[span.skip..][..span.bytes]);
+        Ok(())
+    }
+
+    /// Calls `visit` with every page of a range that there is, in order.
+    pub fn mapped_pages(
+        &self,
+        range: Range<u32>,
+        visit: &mut dyn FnMut(u32),
+    ) -> Result<(), StoreError> {
+        let end = range.end.min(self.core.layout.fixed.logical_pages as u32);
+        let mut next = range.start / self.core.layout.leaf.pages();
+        while let Some(leaf) =
+            self.loader.next_leaf(next)?.filter(|&leaf| leaf <= end / self.core.layout.leaf.pages())
+        {
+            let lbas = self.loader.records_of_leaf(leaf)?.into_iter().map(|(lba, ..)| lba);
+            let pages =
+                lbas.filter(|&lba| !self.core.layout.sizes.is_delta(lba)).map(|lba| lba as u32);
+            pages.filter(|page| (range.start..end).contains(page)).for_each(&mut *visit);
+            next = leaf + 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,229 @@
+//! The room of a store: what its records take, and what they may take yet.
+//!
+//! Zones hold as many records as have room beside the headers of their chunks. So each record
+//! counts with its units and its share of a chunk's header and last page ([`Layout::beside_image`],
+//! [`BESIDE_DELTA`]). *Whole pages* are those that fit if none is shorter, beside the garbage that
+//! the store may have: [`Super::whole_pages`].
+//!
+//! A store has two promises to choose from:
+//!
+//! * Each of its pages can be written whole at any time. It has LBAs for as many as fit whole. What
+//!   a page takes with its delta and tail beyond a whole page is its *excess*. All excess together
+//!   is bounded; a page that would exceed it is written as an image, which has none.
+//! * A [thin](crate::Format::thin) store has more LBAs, and takes what fits. What an engine has yet
+//!   to write is [promised](crate::Store::promise) to it, whole. A write that does not fit is refused
+//!   before it changes anything.
+//!
+//! Cleaning takes no room: a merged image is no longer than what it replaces.
+//!
+//! [`Super::whole_pages`]: crate::format::Super::whole_pages
+
+use frostline_log::{LogError, ZoneImage};
+
+use crate::StoreError;
+use crate::format::PAGE;
+use crate::format::layout::{BESIDE_DELTA, Layout, sure_images};
+use crate::state::State;
+
+/// A thin store writes no delta or tail that makes a page longer than a whole one once less than
+/// one in so many parts of its room is left.
+const TIGHT: u64 = 16;
+
+/// Of room that an engine does not need yet, it is promised one in so many parts.
+const AHEAD: u64 = 8;
+
+/// It writes each page in the form that takes least once less than one in so many parts is left.
+const SHORT: u64 = 64;
+
+/// What a store takes of its device, as `df` shows a file system. Bytes of zones for pages: those
+/// for metadata are not in it. `used`, `reclaimable` and `free` together are `total`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Space {
+    /// Bytes of all zones for pages.
+    pub total: u64,
+    /// Bytes of valid records, with their headers.
+    pub used: u64,
+    /// Bytes of garbage and padding, which cleaning makes free.
+    pub reclaimable: u64,
+    /// Bytes that were not written since their zones were reset.
+    pub free: u64,
+    /// More pages that it will hold whatever is in them.
+    pub whole_pages: u64,
+    /// More pages that it will hold if they take as much as those that it has.
+    pub like_pages: u64,
+}
+
+/// What records may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes as long as there is a choice.
+    usual: u64,
+    /// Bytes of a thin store in any case.
+    last: u64,
+    /// Units of excess of a store that is not thin.
+    excess: u64,
+}
+
+impl Layout {
+    /// Bytes that an image takes beside its own, of the header and the last page of its chunk.
+    pub fn beside_image(&self) -> u64 {
+        (2 * PAGE as u64).div_ceil(self.chunk_shape().pages.into())
+    }
+
+    /// Bytes that a whole page takes.
+    fn whole_bytes(&self) -> u64 {
+        PAGE as u64 + self.beside_image()
+    }
+
+    /// True if it has LBAs for more pages than fit whole.
+    pub fn is_thin(&self) -> bool {
+        self.fixed.logical_pages > self.fixed.whole_pages
+    }
+
+    /// What records may take.
+    pub fn limits(&self) -> Limits {
+        let fixed = &self.fixed;
+        let zones = self.data.len() as u64;
+        let zones = zones.saturating_sub(u64::from(fixed.spare) + u64::from(fixed.reserve) + 1);
+        let most = zones * u64::from(sure_images(fixed, self.sizes));
+        // Half of what is left for garbage in any case.
+        let last = fixed.whole_pages.max(fixed.whole_pages.midpoint(most));
+        Limits {
+            usual: fixed.whole_pages * self.whole_bytes(),
+            last: last * self.whole_bytes(),
+            excess: (last - fixed.whole_pages) * u64::from(self.sizes.page_units()),
+        }
+    }
+
+    /// Units by which a page with an image, a delta and a tail of so many is longer than a whole
+    /// one; 0 units if one of these is not there.
+    pub fn excess(&self, units: [u32; 3]) -> u32 {
+        let beside = self.sizes.units_of(BESIDE_DELTA as u32);
+        let parts = units[1..].iter().filter(|&&units| units > 0).count() as u32;
+        let all: u32 = units.iter().sum();
+        (all + parts * beside).saturating_sub(self.sizes.page_units())
+    }
+
+    /// Bytes that a page with an image, a delta and a tail of so many units takes.
+    pub fn bytes_of(&self, units: [u32; 3]) -> u64 {
+        let all: u64 = units.iter().map(|&units| u64::from(units)).sum();
+        let parts = units[1..].iter().filter(|&&units| units > 0).count();
+        let image = if units[0] > 0 { self.beside_image() } else { 0 };
+        all * u64::from(self.sizes.unit()) + image + (parts * BESIDE_DELTA) as u64
+    }
+}
+
+impl State {
+    /// Bytes that all records take.
+    fn used_bytes(&self) -> u64 {
+        let layout = &self.layout;
+        self.volume.valid_units() * u64::from(layout.sizes.unit())
+            + self.valid_pages() * layout.beside_image()
+            + self.valid_deltas() * BESIDE_DELTA as u64
+    }
+
+    /// True if pages are to take as little as they can.
+    pub fn is_short(&self) -> bool {
+        let usual = self.layout.limits().usual;
+        self.layout.is_thin() && self.used_bytes() > usual - usual / SHORT
+    }
+
+    /// True if a page may get a delta or tail: its records have as many units before, and would
+    /// have as many after.
+    pub fn has_room_for_change(&self, before: [u32; 3], after: [u32; 3]) -> bool {
+        let layout = &self.layout;
+        let (had, has) = (layout.excess(before), layout.excess(after));
+        if has <= had {
+            return true;
+        }
+        let limits = layout.limits();
+        if layout.is_thin() {
+            let more = layout.bytes_of(after).saturating_sub(layout.bytes_of(before));
+            self.used_bytes() + more <= limits.usual - limits.usual / TIGHT
+        } else {
+            self.excess() + u64::from(has - had) <= limits.excess
+        }
+    }
+
+    /// Refuses a write of the user by which a page's records become too many for a thin store.
+    pub fn check_room(&self, before: [u32; 3], after: [u32; 3]) -> Result<(), StoreError> {
+        let layout = &self.layout;
+        let (had, has) = (layout.bytes_of(before), layout.bytes_of(after));
+        if has <= had || !layout.is_thin() {
+            return Ok(());
+        }
+        self.check_bytes(has - had)
+    }
+
+    /// Refuses more pages, whole, than a thin store has room for.
+    pub fn check_pages(&self, pages: usize) -> Result<(), StoreError> {
+        match self.layout.is_thin() {
+            true => self.check_bytes(pages as u64 * self.layout.whole_bytes()),
+            false => Ok(()),
+        }
+    }
+
+    fn check_bytes(&self, more: u64) -> Result<(), StoreError> {
+        match self.used_bytes() + more <= self.layout.limits().last {
+            true => Ok(()),
+            false => {
+                let (valid, slots) = (self.valid_pages(), self.layout.fixed.logical_pages);
+                Err(LogError::Full { valid, slots }.into())
+            }
+        }
+    }
+
+    /// Whole pages that fit, but for those that other engines than this one were promised.
+    fn whole_pages(&self, engine: u32, limit: u64) -> u64 {
+        let room = limit.saturating_sub(self.used_bytes()) / self.layout.whole_bytes();
+        room.saturating_sub(self.promises.of_others(engine))
+    }
+
+    /// Promises an engine so many pages: see [`Store::promise`](crate::Store::promise).
+    pub fn promise(&mut self, engine: u32, needs: u64, wishes: u64, last: bool) -> Option<u64> {
+        let limits = self.layout.limits();
+        if !self.layout.is_thin() {
+            return Some(wishes.max(needs));
+        }
+        let limit = if last { limits.usual.midpoint(limits.last) } else { limits.usual };
+        let room = self.whole_pages(engine, limit);
+        if room < needs {
+            return None;
+        }
+        // Most of the room stays for other engines.
+        let granted = wishes.clamp(needs, needs + (room - needs) / AHEAD);
+        self.promises.make(engine, granted);
+        Some(granted)
+    }
+
+    /// What the store takes of its device.
+    pub fn space(&self) -> Space {
+        let layout = &self.layout;
+        let zone = u64::from(layout.fixed.device_pages) * PAGE as u64;
+        let total = self.zones.len().saturating_sub(1) as u64 * zone;
+        let written = |image: ZoneImage| match image.sealed_at {
+            Some(_) => zone,
+            None => u64::from(self.zones.get(image.zone).pages) * PAGE as u64,
+        };
+        let written: u64 = self.volume.images().into_iter().map(written).sum();
+        let written = written.min(total);
+        let used = self.used_bytes().min(written);
+        let (valid, limits) = (self.valid_pages(), layout.limits());
+        let unused = layout.fixed.logical_pages.saturating_sub(valid);
+        let whole_pages = match layout.is_thin() {
+            true => self.whole_pages(u32::MAX, limits.usual),
+            false => unused,
+        };
+        let each = self.used_bytes().checked_div(valid).unwrap_or(layout.whole_bytes()).max(1);
+        let like_pages = limits.usual.saturating_sub(self.used_bytes()) / each;
+        Space {
+            total,
+            used,
+            reclaimable: written - used,
+            free: total - written,
+            whole_pages: whole_pages.min(unused),
+            like_pages: like_pages.min(unused).max(whole_pages.min(unused)),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The volume behind the store: the very one that the simulator runs, over leaves of a map.
+
+use frostline_log::Volume as Log;
+use frostline_placement::{AnyScheme, Setup, victims};
+
+use crate::StoreError;
+use crate::format::layout::Layout;
+use crate::state::map_cache::MapCache;
+
+/// A volume of any scheme, of which only the name is known here: a call through a pointer is nothing
+/// beside the writing of a page.
+pub type Volume = Log<AnyScheme, MapCache>;
+
+/// The volume of a store that holds nothing.
+pub fn build(layout: &Layout) -> Result<Volume, StoreError> {
+    let (options, scheme, seed) = (layout.options(), &layout.scheme, layout.fixed.seed);
+    let own = scheme.victim.filter(|_| scheme.entry.own_victim.is_none());
+    let policy = victims::build(own.unwrap_or(&layout.victim), seed)?;
+    let setup = Setup {
+        room: options.room(),
+        seed,
+        has_hotness: layout.has_hotness(),
+        ..Setup::new(options.zone_pages, options.space)
+    };
+    // No model from a file: a store trains its own.
+    #[cfg(feature = "models")]
+    let recogniser = |by: &str, setup: &Setup<'_>| frostline_learn::recogniser(by, setup, None);
+    #[cfg(feature = "models")]
+    let setup = Setup {
+        recogniser: Some(&recogniser),
+        classifier: Some(&frostline_learn::classifier),
+        forecaster: Some(&frostline_learn::forecaster),
+        ..setup
+    };
+    let map = MapCache::new(layout.fixed.logical_pages, layout.sizes, layout.leaf);
+    Ok(Log::over(options, scheme.build_any(&setup)?, policy, map)?)
+}
