@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frostline_placement::registry::Registry;
+use frostline_store::compression::BEST;
 use frostline_store::{Cleaning, Compression, Format};
 
 /// Options for making a database on a device.
@@ -38,10 +39,7 @@ impl Options {
     pub(crate) fn compression_of_log(&self) -> Compression {
         match self.compression {
             Compression::None => Compression::None,
-            #[cfg(feature = "zstd")]
-            _ => Compression::Zstd,
-            #[cfg(not(feature = "zstd"))]
-            _ => Compression::Lz4,
+            _ => BEST,
         }
     }
 }

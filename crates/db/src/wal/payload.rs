@@ -1,7 +1,7 @@
 //! The payload of a batch as it lies on the device: a part of the stream, or that compressed.
 
 use frostline_store::Compression;
-use frostline_store::compression::{decompress_lz4, decompress_zstd};
+use frostline_store::compression::{HAS_ZSTD, decompress_lz4, decompress_zstd};
 
 use super::batch::Head;
 use super::error::WalError;
@@ -28,12 +28,10 @@ impl Packing {
 
 impl From<Compression> for Packing {
     fn from(compression: Compression) -> Packing {
-        match compression {
-            Compression::None => Packing::Plain,
-            Compression::Lz4 => Packing::Lz4,
-            #[cfg(feature = "zstd")]
-            Compression::Zstd => Packing::Zstd,
-        }
+        // Without its feature there is no name for zstd.
+        let known = [(Compression::None, Packing::Plain), (Compression::Lz4, Packing::Lz4)];
+        let found = known.into_iter().find(|(of, _)| *of == compression);
+        found.map_or(Packing::Zstd, |(_, packing)| packing)
     }
 }
 
@@ -49,7 +47,7 @@ pub fn unpack<'a>(
     let decompress = match head.packing {
         Packing::Plain => return Ok(payload),
         Packing::Lz4 => decompress_lz4,
-        Packing::Zstd if cfg!(feature = "zstd") => decompress_zstd,
+        Packing::Zstd if HAS_ZSTD => decompress_zstd,
         Packing::Zstd => return Err(WalError::BuiltWithoutZstd),
     };
     // At most a batch of the longest, whatever the payload.

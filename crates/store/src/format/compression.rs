@@ -10,6 +10,17 @@ pub use zstd::decompress as decompress_zstd;
 
 use crate::Compression;
 
+/// True if frames of zstd are decompressed.
+pub const HAS_ZSTD: bool = cfg!(feature = "zstd");
+
+/// The compression that makes most contents shortest.
+#[cfg(feature = "zstd")]
+pub const BEST: Compression = Compression::Zstd;
+
+/// The compression that makes most contents shortest.
+#[cfg(not(feature = "zstd"))]
+pub const BEST: Compression = Compression::Lz4;
+
 /// While compression brings nothing, one content of so many is tried.
 const TRIED: u32 = 16;
 
