@@ -201,8 +201,9 @@ class Db:
         into a twentieth of that if it adds records, into a quarter if it overwrites and deletes. Above
         the garbage proportion ``gp`` it is cleaned. With ``parity=n`` a zone of each n + 1 holds parity.
 
-        Pages are compressed from now on as ``compression`` says: ``"lz4"`` unless given, ``"zstd"`` or ``"none"``. A
-        value above ``longest_logged_value``, 256 KiB unless given, does not go through the log.
+        Pages are compressed from now on as ``compression`` says: ``"lz4"`` unless given, ``"zstd"`` or ``"none"``; the
+        log with zstd unless that is ``"none"``. A value above ``longest_logged_value``, 256 KiB unless given, does
+        not go through the log.
 
         ``serializable`` transactions also conflict if another changed what they read. ``read_only`` changes
         nothing on the device, and several processes may do so at once: writes raise :class:`ReadOnly`.

@@ -118,7 +118,8 @@ impl Db {
         let flusher = if options.background { Flusher::Background } else { Flusher::Inline };
         let (delay, buffer_bytes) = (options.commit_delay, options.log_buffer_bytes);
         let durable = store.mark(instance)?;
-        let wal_options = WalOptions { flusher, delay, buffer_bytes, durable };
+        let compression = options.compression_of_log();
+        let wal_options = WalOptions { flusher, delay, buffer_bytes, durable, compression };
         let wal = Arc::new(Wal::open(log, log_id(store, instance)?, &wal_options)?);
         let space =
             PageSpace { store: store.clone(), first: instance * label.pages, pages: label.pages };

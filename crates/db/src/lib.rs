@@ -57,6 +57,7 @@ mod background;
 mod backoff;
 mod catalog;
 mod check;
+mod checkpoint;
 mod core;
 mod db;
 mod direction;

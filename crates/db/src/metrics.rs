@@ -53,6 +53,7 @@ fn exposition(store: &Store, databases: &[Stats]) -> Result<String, DbError> {
     });
     count("database_checkpoints", "Checkpoints of the database", |s| s.checkpoints);
     count("log_bytes", "Bytes of log records", |s| s.log.bytes);
+    count("log_pages_saved", "Pages of the log saved by compression", |s| s.log.pages_saved);
     count("log_zones_lost", "Zones of the log that could not be reset", |s| s.log.zones_lost);
     count("ghosts_left", "Deleted records that stay in pages that could not be read", |s| {
         s.ghosts_left

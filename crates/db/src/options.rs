@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frostline_placement::registry::Registry;
+use frostline_store::compression::BEST;
 use frostline_store::{Cleaning, Compression, Format};
 
 /// Options for making a database on a device.
@@ -32,6 +33,14 @@ impl Options {
     /// Bytes of versions that are kept for snapshots.
     pub(crate) fn most_version_bytes(&self) -> u64 {
         self.version_bytes.unwrap_or_else(|| (self.buffer_bytes / 2).max(16 << 20)) as u64
+    }
+
+    /// How the log is compressed: best, as only recovery decompresses it.
+    pub(crate) fn compression_of_log(&self) -> Compression {
+        match self.compression {
+            Compression::None => Compression::None,
+            _ => BEST,
+        }
     }
 }
 
@@ -68,7 +77,9 @@ pub struct Options {
     /// True if changed pages in memory are written when cleaning would copy them as they are on the
     /// device.
     pub rewriting: bool,
-    /// How images of pages are compressed ([`frostline_store::Open::compression`]).
+    /// How images of pages are compressed ([`frostline_store::Open::compression`]). The log is
+    /// compressed with zstd unless this is none, as only recovery decompresses it; without the feature
+    /// `zstd` with LZ4.
     pub compression: Compression,
     /// Go on without synced pages of the store that are missing
     /// ([`frostline_store::Open::accept_loss`]).

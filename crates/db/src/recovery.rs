@@ -32,7 +32,7 @@ pub struct Recovered {
     pub commits: u64,
     /// Changes of structure in the log.
     pub structure: u64,
-    /// Bytes of the log that were read.
+    /// Bytes of the log's records that were read.
     pub log_bytes: u64,
 }
 

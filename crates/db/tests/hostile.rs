@@ -239,12 +239,12 @@ fn end_of_log(zones: &[Vec<u8>], log: u32) -> BTreeSet<(usize, usize)> {
     let is_head = |page: &&[u8]| page.starts_with(b"FRWL");
     let of_log = || zones.iter().enumerate().skip(log as usize);
     let heads = of_log().flat_map(|(_, bytes)| bytes.chunks_exact(4096)).filter(is_head);
-    let known = heads.map(|head| number(head, 88)).max().unwrap();
+    let known = heads.map(|head| number(head, 96)).max().unwrap();
     let mut end = BTreeSet::new();
     for (zone, bytes) in of_log() {
         let mut batch = 0;
         for (at, page) in bytes.chunks_exact(4096).enumerate() {
-            batch = if is_head(&page) { number(page, 64) } else { batch };
+            batch = if is_head(&page) { number(page, 72) } else { batch };
             end.extend((batch > known).then_some((zone, at)));
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use frostline_db::{Create, Db, DbError, Options, Table};
-use frostline_store::Cleaning;
+use frostline_store::{Cleaning, Compression};
 use frostline_zone::{Device, Shape, in_memory};
 
 const LOG: u64 = 32 << 20;
@@ -20,9 +20,10 @@ fn device() -> Arc<dyn Device> {
 
 fn open(device: &Arc<dyn Device>, background: bool) -> Db {
     let recovery_bytes = Some(RECOVERY);
-    let cleaning = Cleaning::Inline;
-    Db::open(device, &Options { background, cleaning, recovery_bytes, ..Options::default() })
-        .unwrap()
+    let options = Options { background, recovery_bytes, ..Options::default() };
+    // Bytes of records are those of the device then.
+    let compression = Compression::None;
+    Db::open(device, &Options { cleaning: Cleaning::Inline, compression, ..options }).unwrap()
 }
 
 fn put(db: &Db, table: Table, keys: std::ops::Range<u32>) -> Result<(), DbError> {

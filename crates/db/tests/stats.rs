@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use frostline_db::{Create, Db, Direction, Options, Table, Transaction};
-use frostline_store::Cleaning;
+use frostline_store::{Cleaning, Compression};
 use frostline_zone::{Device, Shape, in_memory};
 
 /// Ways down a tree in which every one in 32 is counted, with that weight.
@@ -17,8 +17,10 @@ fn device() -> Arc<dyn Device> {
     device
 }
 
+/// Nothing is compressed: the log has as many bytes as its records.
 fn open(device: &Arc<dyn Device>, hotness: bool) -> Db {
-    let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+    let (cleaning, compression) = (Cleaning::Inline, Compression::None);
+    let quiet = Options { background: false, cleaning, compression, ..Options::default() };
     Db::open(device, &Options { hotness, ..quiet }).unwrap()
 }
 

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use frostline_db::wal::{Flusher, Lsn, Wal, WalError, WalOptions};
+use frostline_store::Compression;
 use frostline_zone::{
     Clock, Device, DeviceError, Drive, Fault, Faulty, Shape, Timed, ZoneState, in_memory,
 };
@@ -18,6 +19,7 @@ const INLINE: WalOptions = WalOptions {
     delay: Duration::ZERO,
     buffer_bytes: 64 << 10,
     durable: 0,
+    compression: Compression::None,
 };
 
 const ZONE: u64 = 56 << 10;
@@ -67,7 +69,7 @@ fn records_of_any_size_are_replayed_in_order_across_zones() {
     let wal = open(&device, &INLINE);
     let largest = wal.largest_record();
     assert!(largest as u64 > 2 * ZONE, "{largest}: a record crosses whole zones");
-    let sizes = [0, 1, 3, 4000 - 5, 4000 - 4, 0, largest, 9, 50_000, largest, 100, 0];
+    let sizes = [0, 1, 3, 3992 - 5, 3992 - 4, 0, largest, 9, 50_000, largest, 100, 0];
     let mut expected = Vec::new();
     for (number, bytes) in (0..).zip(sizes) {
         let parts = payload(number, bytes);
@@ -117,6 +119,75 @@ fn a_short_end_that_nobody_waits_for_is_written_with_what_follows() {
     assert_eq!((wal.durable(), wal.stats().pages - before), (commits[47], 5));
     drop(wal);
     assert_eq!(replayed(&open(&device, &INLINE)).len(), 112);
+}
+
+const METHODS: [Compression; 2] = [Compression::Lz4, Compression::Zstd];
+
+/// A payload that repeats each word so many times.
+fn text(number: u64, bytes: usize, times: u64) -> Vec<u8> {
+    let words =
+        (0..).map(|n: u64| ((number << 20) | (n / times)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    words.flat_map(u64::to_le_bytes).take(bytes).collect()
+}
+
+#[test]
+fn batches_are_compressed_where_that_takes_fewer_pages_and_read_by_any_opening() {
+    for compression in METHODS {
+        let device = formatted(9);
+        let wal = open(&device, &WalOptions { compression, ..INLINE });
+        let mut expected = Vec::new();
+        let mut commit = |wal: &Wal, payloads: Vec<Vec<u8>>| {
+            let before = wal.stats();
+            for payload in payloads {
+                let lsn = wal.append(1, &[&payload], |_| ()).unwrap().0;
+                expected.push((lsn, 1, payload));
+            }
+            wal.wait(wal.end()).unwrap();
+            let after = wal.stats();
+            (after.pages - before.pages, after.pages_saved - before.pages_saved)
+        };
+        // In one page anyway.
+        assert_eq!(commit(&wal, vec![text(1, 3000, 4)]), (1, 0));
+        let (pages, saved) = commit(&wal, (0..20).map(|n| text(n, 1500, 4)).collect());
+        assert!(pages <= 5 && pages + saved == 8, "{pages} and {saved}");
+        // Behind the end of a zone the rest has a batch of its own.
+        let (pages, saved) = commit(&wal, vec![text(2, 40_000, 4)]);
+        assert!(pages <= 7 && saved >= 4, "{pages} and {saved}");
+        assert_eq!(commit(&wal, vec![text(3, 20_000, 1)]), (5, 0), "it does not compress");
+        drop(wal);
+        // Not compressed from now on.
+        let wal = open(&device, &INLINE);
+        assert_eq!(commit(&wal, vec![text(4, 10_000, 4)]), (3, 0));
+        drop(wal);
+        assert!(replayed(&open(&device, &INLINE)) == expected);
+    }
+}
+
+#[test]
+fn of_a_compressed_flush_a_short_end_that_nobody_waits_for_is_written_with_what_follows() {
+    for compression in METHODS {
+        let device = formatted(6);
+        let wal = open(&device, &WalOptions { compression, ..INLINE });
+        let mut waited = 0;
+        for records in 40..140 {
+            let before = wal.stats().pages;
+            let first = wal.append(1, &[&text(records, 400, 4)], |_| ()).unwrap().0;
+            let all = (1..records).map(|n| wal.append(1, &[&text(n, 400, 4)], |_| ()).unwrap().0);
+            let last = all.last().unwrap();
+            wal.wait(first).unwrap();
+            assert!(wal.durable() >= first);
+            if wal.durable() < last {
+                waited += 1;
+                let left = last - wal.durable();
+                assert!(left < 4 * 4096, "{left} bytes wait");
+            }
+            wal.wait(last).unwrap();
+            assert_eq!(wal.durable(), last);
+            assert!(wal.stats().pages - before <= (records * 405).div_ceil(3992));
+            wal.release(last).unwrap();
+        }
+        assert!((20..80).contains(&waited), "{waited} of 100");
+    }
 }
 
 #[test]

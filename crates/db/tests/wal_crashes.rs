@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use frostline_db::wal::{Flusher, Lsn, Wal, WalError, WalOptions};
+use frostline_store::Compression;
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, Tail, in_memory};
 
 const ID: u64 = 0x1234_5678_9abc_def0;
@@ -41,7 +42,10 @@ struct Record {
 }
 
 fn payload(number: u64, bytes: usize) -> Vec<u8> {
-    let words = (0..).map(|n: u64| (number << 20 | n).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    // Every other payload compresses.
+    let times = 1 + number % 2 * 1000;
+    let words =
+        (0..).map(|n: u64| ((number << 20) | (n / times)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     words.flat_map(u64::to_le_bytes).take(bytes).collect()
 }
 
@@ -140,6 +144,7 @@ struct Tally {
     crashes: AtomicU64,
     openings: AtomicU64,
     torn: AtomicU64,
+    pages_saved: AtomicU64,
 }
 
 fn live(seed: u64, most: u64, tally: &Tally) {
@@ -162,6 +167,7 @@ fn live(seed: u64, most: u64, tally: &Tally) {
         delay: Duration::ZERO,
         buffer_bytes: chance.from(4096..100_000) as usize,
         durable: 0,
+        compression: [Compression::None, Compression::Lz4, Compression::Zstd][seed as usize % 3],
     };
     let tail = [Tail::Whole, Tail::Torn, Tail::Garbage, Tail::Holes][chance.from(0..4) as usize];
     let mut device = Arc::new(Faulty::new(memory, seed).with_tail(tail));
@@ -209,6 +215,7 @@ fn survive(mut device: Arc<Faulty>, world: &mut World, tally: &Tally) -> Arc<Fau
             assert!(is_fault(&error), "{error}");
             tally.torn.fetch_add(u64::from(wal.end() > wal.durable()), Relaxed);
         }
+        tally.pages_saved.fetch_add(wal.stats().pages_saved, Relaxed);
         drop(wal);
         device = next_owner(device, &mut left);
     }
@@ -250,11 +257,13 @@ fn what_was_waited_for_survives_power_cuts_and_of_the_rest_a_beginning() {
         }
     });
     println!(
-        "{} crashes of {} logs: {} in openings, {} with records that were not durable",
+        "{} crashes of {} logs: {} in openings, {} with records that were not durable; {} pages saved by compression",
         tally.crashes.load(Relaxed),
         seeds.load(Relaxed) - 1,
         tally.openings.load(Relaxed),
-        tally.torn.load(Relaxed)
+        tally.torn.load(Relaxed),
+        tally.pages_saved.load(Relaxed),
     );
     assert!(tally.torn.load(Relaxed) > wanted / 4);
+    assert!(tally.pages_saved.load(Relaxed) > wanted / 4);
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frostline_db::wal::{Flusher, Lsn, Wal, WalError, WalOptions};
+use frostline_store::Compression;
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, ZoneState, in_memory};
 use proptest::prelude::*;
 
@@ -13,13 +14,14 @@ const INLINE: WalOptions = WalOptions {
     delay: Duration::ZERO,
     buffer_bytes: 256 << 10,
     durable: 0,
+    compression: Compression::None,
 };
 
 /// Pages of a zone.
 const ZONE: u64 = 10;
 
 /// Bytes of a head, and of a record's own head.
-const HEADS: u64 = 96 + 5;
+const HEADS: u64 = 104 + 5;
 
 /// A log whose batches are one page each, the first that of its format: where their records end.
 fn written(records: u64, bytes: usize) -> (Arc<Faulty>, Vec<Lsn>) {
@@ -38,7 +40,12 @@ fn written(records: u64, bytes: usize) -> (Arc<Faulty>, Vec<Lsn>) {
 }
 
 fn open(device: &Arc<Faulty>) -> Result<Wal, WalError> {
-    Wal::open(device.clone() as Arc<dyn Device>, 7, &INLINE)
+    open_with(device, Compression::None)
+}
+
+fn open_with(device: &Arc<Faulty>, compression: Compression) -> Result<Wal, WalError> {
+    let options = WalOptions { compression, ..INLINE };
+    Wal::open(device.clone() as Arc<dyn Device>, 7, &options)
 }
 
 /// The ends of the records that are replayed.
@@ -73,6 +80,27 @@ fn a_flipped_bit_of_what_was_durable_is_named() {
         assert_eq!(damage(&device), (zone, page, ends[batch as usize - 1]));
         // Looking changed nothing.
         assert_eq!(damage(&device), (zone, page, ends[batch as usize - 1]));
+    }
+}
+
+#[test]
+fn a_flipped_bit_of_a_compressed_batch_is_named() {
+    for compression in [Compression::Lz4, Compression::Zstd] {
+        let bytes: Vec<u8> = (0..250).cycle().take(10_000).collect();
+        for bit in 0..40 {
+            let (device, ends) = written(3, 700);
+            let wal = open_with(&device, compression).unwrap();
+            for number in 0..2 {
+                let (lsn, ()) = wal.append(number, &[&bytes], |_| ()).unwrap();
+                wal.wait(lsn).unwrap();
+            }
+            assert_eq!(wal.stats().pages_saved, 4);
+            drop(wal);
+            // A batch of one page in place of three; behind it is another.
+            let (zone, page) = place(4);
+            device.flip(zone, page * 4096 + bit * 8, 1 << (bit % 8));
+            assert_eq!(damage(&device), (zone, page, ends[3]));
+        }
     }
 }
 

@@ -157,7 +157,7 @@ fn kind_of_log(error: &WalError) -> fn(Arc<DbError>) -> Error {
     match error {
         E::Device(error) => kind_of_device(error),
         E::Unsuitable { .. } | E::TooLarge { .. } => Error::Refused,
-        E::NotALog { .. } | E::Newer { .. } => Error::NotUsable,
+        E::NotALog { .. } | E::Newer { .. } | E::BuiltWithoutZstd => Error::NotUsable,
         E::Damaged { .. } => Error::Damaged,
         _ => Error::Device,
     }

@@ -165,7 +165,8 @@ impl Options {
     }
 
     /// Sets how pages are compressed from now on, in a database whose pages take as much room as
-    /// they need. The default is LZ4; zstd needs the feature `zstd`.
+    /// they need. The default is LZ4; zstd needs the feature `zstd`. With that feature the log has
+    /// zstd, unless nothing is compressed.
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
         self

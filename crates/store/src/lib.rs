@@ -64,6 +64,7 @@ pub use face::stats::Stats;
 pub use face::store::Store;
 pub use face::survey::{Role, StoreInfo, ZoneStatus};
 pub use face::view::{CallView, ClassView, StoreView};
+pub use format::compression;
 pub use format::delta::ChangedWords;
 pub use format::layout::chunk_shape_of;
 pub use format::packing::PageWrite;

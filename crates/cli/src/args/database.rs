@@ -76,7 +76,7 @@ pub struct DatabaseArgs {
     /// with --record: a trace must not depend on cleaning
     #[arg(long)]
     pub no_rewriting: bool,
-    /// How images of pages are compressed where that saves units
+    /// How images of pages are compressed where that saves units; the log with zstd, or none
     #[arg(long, value_name = "C", default_value = "lz4")]
     pub compression: CompressionArg,
     /// Databases that share the store, each with its data, buffer, log and threads

@@ -1,9 +1,10 @@
-//! Transactions. `commit.rs` has the steps of a commit, `overflow.rs` the writes of values that are
-//! too long for a page.
+//! Transactions. `writes.rs` has their writes, `overflow.rs` where the values lie that are too long
+//! for a page, `commit.rs` the steps of a commit.
 
 mod commit;
 mod overflow;
 mod savepoint;
+mod writes;
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ use crate::core::Core;
 use crate::direction::Direction;
 use crate::layout::CATALOG;
 use crate::mvcc::{Lookup, WriteKind, WriteSet};
-use crate::node::{LONGEST_KEY, LONGEST_RECORD};
+use crate::node::LONGEST_KEY;
+use crate::overflow::ValueReader;
 use crate::scan::Scan;
 use crate::view::View;
 
@@ -131,6 +133,21 @@ impl<'d> Transaction<'d> {
         Ok(self.find(table, key, &mut Vec::new())? != Lookup::Nothing)
     }
 
+    /// A reader of the value of a key; none if it has none. A value that is too long for a page is read as it is
+    /// asked for.
+    ///
+    /// # Errors
+    /// As for [`Transaction::get`].
+    pub fn value_reader(
+        &self,
+        table: Table,
+        key: &[u8],
+    ) -> Result<Option<ValueReader<'_, 'd>>, DbError> {
+        let mut value = Vec::new();
+        let found = self.find(table, key, &mut value)?;
+        ValueReader::new(&self.view, found, value)
+    }
+
     fn own(&mut self) -> Result<&mut WriteSet, DbError> {
         let writes = self.view.writes.as_mut().ok_or(DbError::ReadOnly)?;
         // It is shared only during the commit.
@@ -174,61 +191,6 @@ impl<'d> Transaction<'d> {
         let bytes = self.view.writes().bytes() as u64;
         let too_large = DbError::TooLarge { bytes, logged: bytes, most: u32::MAX.into() };
         Err(self.failed.insert(too_large).clone())
-    }
-
-    /// Sets the value of a key.
-    ///
-    /// # Errors
-    /// A read-only transaction; a key or a value that is too long; a damaged page; an error of
-    /// the device; [`DbError::ForeignTable`]. The transaction is as it was before. One that has
-    /// written 4 GiB gets [`DbError::TooLarge`], and can't be committed.
-    #[inline]
-    pub fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), DbError> {
-        let tree = self.tree_for(table, key)?;
-        if key.len() + value.len() > LONGEST_RECORD {
-            return self.put_overflow(table, key, value);
-        }
-        self.drop_overflow(table, key)?;
-        self.set(tree, key, WriteKind::Put, value)
-    }
-
-    /// Overwrites bytes of the value of a key from `at`: cheaper than to get and put it all.
-    /// Bytes beyond the end of the value are left out, and nothing happens if there is no value.
-    ///
-    /// # Errors
-    /// As for [`Transaction::put`].
-    pub fn patch(
-        &mut self,
-        table: Table,
-        key: &[u8],
-        at: usize,
-        bytes: &[u8],
-    ) -> Result<(), DbError> {
-        let tree = self.tree_for(table, key)?;
-        if at.saturating_add(bytes.len()) <= LONGEST_RECORD
-            && !self.core.catalog.has_overflow(table)
-        {
-            let is_set = self.own()?.patch(tree, key, at as u16, bytes);
-            return self.check_room(is_set);
-        }
-        if self.has_pages(table, key)? {
-            return self.patch_pages(table, key, at, bytes);
-        }
-        let Some(mut value) = self.get(table, key)? else { return Ok(()) };
-        for (byte, &new) in value.iter_mut().skip(at).zip(bytes) {
-            *byte = new;
-        }
-        self.put(table, key, &value)
-    }
-
-    /// Removes a key and its value, if they are there.
-    ///
-    /// # Errors
-    /// As for [`Transaction::put`].
-    pub fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), DbError> {
-        let tree = self.tree_for(table, key)?;
-        self.drop_overflow(table, key)?;
-        self.set(tree, key, WriteKind::Delete, &[])
     }
 
     /// The records from `bound` (itself included) in the direction's order. Of a table of another database

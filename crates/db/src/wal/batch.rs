@@ -1,8 +1,11 @@
 //! A batch on the device: the bytes of one append to a zone.
 //!
-//! A batch is a head, then a part of the log's stream, then zeroes up to a whole block. Heads and
-//! payloads have sums of their own: a head whose payload is torn still has the number of the
+//! A batch is a head, then its payload, then zeroes up to a whole block. The payload is a part of the
+//! log's stream, as it is or compressed. Heads and payloads have sums of their own: a head whose payload is torn still has the number of the
 //! opening of the log that wrote it.
+
+use super::error::WalError;
+use super::payload::Packing;
 
 /// The position of a record: the byte of the log's stream at which it ends. It is above 0, and
 /// greater than that of the record before.
@@ -12,9 +15,10 @@ pub type Lsn = u64;
 pub const BLOCK: u64 = 4096;
 
 /// Bytes of a head.
-pub const HEAD: usize = 96;
+pub const HEAD: usize = 104;
 
-/// Bytes of the stream that a block holds at least: batches are whole blocks, each with one head.
+/// Bytes of the stream that a block holds at least: batches are whole blocks, each with one head,
+/// and are compressed only where that takes fewer.
 pub const BODY: usize = BLOCK as usize - HEAD;
 
 /// Blocks of a batch at most.
@@ -47,13 +51,17 @@ pub struct Head {
     pub block: u32,
     /// The zone that is written after this one, or [`NONE`] if that was not known.
     pub next_zone: u32,
-    /// Bytes of payload.
+    /// Bytes of the stream.
     pub bytes: u32,
-    /// Offset in the payload at which the first record begins, or [`NONE`]. 0 for an empty batch: a
+    /// Offset in them at which the first record begins, or [`NONE`]. 0 for an empty batch: a
     /// record could begin there.
     pub first: u32,
-    /// Offset in the payload at which the last record that ends in it ends, or [`NONE`].
+    /// Offset in them at which the last record that ends in them ends, or [`NONE`].
     pub last: u32,
+    /// How the payload has them.
+    pub packing: Packing,
+    /// Bytes of the payload.
+    pub stored: u32,
     /// Number of the log, drawn when it is formatted.
     pub log: u64,
     /// The opening of the log (epoch) that wrote the batch.
@@ -62,7 +70,7 @@ pub struct Head {
     pub epoch_first: u64,
     /// Number of the batch in the log.
     pub number: u64,
-    /// Position of the payload in the stream.
+    /// Position of its bytes in the stream.
     pub offset: u64,
     /// Records that end here or before are not needed.
     pub keep_from: u64,
@@ -74,10 +82,12 @@ impl Head {
     /// Writes the head, with its sum, into the first bytes of `into`.
     pub fn encode(&self, into: &mut [u8]) {
         let Head { version, sum, zone, block, next_zone, bytes, first, last, .. } = *self;
-        let short = [MAGIC, 0, version, sum, zone, block, next_zone, bytes, first, last];
+        let Head { packing, stored, .. } = *self;
+        let place = [MAGIC, 0, version, sum, zone, block, next_zone];
+        let content = [bytes, first, last, packing as u32, stored];
         let Head { log, epoch, epoch_first, number, offset, keep_from, durable, .. } = *self;
         let long = [log, epoch, epoch_first, number, offset, keep_from, durable];
-        let bytes = short.iter().flat_map(|word| word.to_le_bytes());
+        let bytes = place.iter().chain(&content).flat_map(|word| word.to_le_bytes());
         let bytes = bytes.chain(long.iter().flat_map(|word| word.to_le_bytes()));
         into.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
         let sum = crc32c::crc32c(&into[8..HEAD]);
@@ -93,8 +103,11 @@ impl Head {
         if u32_at(0) != MAGIC || u32_at(4) != crc32c::crc32c(&bytes[8..]) {
             return None;
         }
+        let version = u32_at(8);
+        // A newer version may have other rules: its reader reports the version.
+        let newer = (version != VERSION).then_some(Packing::Plain);
         let head = Head {
-            version: u32_at(8),
+            version,
             sum: u32_at(12),
             zone: u32_at(16),
             block: u32_at(20),
@@ -102,23 +115,29 @@ impl Head {
             bytes: u32_at(28),
             first: u32_at(32),
             last: u32_at(36),
-            log: u64_at(40),
-            epoch: u64_at(48),
-            epoch_first: u64_at(56),
-            number: u64_at(64),
-            offset: u64_at(72),
-            keep_from: u64_at(80),
-            durable: u64_at(88),
+            packing: Packing::of(u32_at(40)).or(newer)?,
+            stored: u32_at(44),
+            log: u64_at(48),
+            epoch: u64_at(56),
+            epoch_first: u64_at(64),
+            number: u64_at(72),
+            offset: u64_at(80),
+            keep_from: u64_at(88),
+            durable: u64_at(96),
         };
-        // A newer version may have other rules: its reader reports the version.
-        (head.version != VERSION || head.is_possible()).then_some(head)
+        (newer.is_some() || head.is_possible()).then_some(head)
     }
 
     /// True if its numbers may stand together.
     fn is_possible(&self) -> bool {
         let most = MOST_BLOCKS * BLOCK - HEAD as u64;
         let inside = |at: u32| at == NONE || at <= self.bytes;
-        u64::from(self.bytes) <= most
+        let is_stored = match self.packing {
+            Packing::Plain => self.stored == self.bytes,
+            Packing::Lz4 | Packing::Zstd => self.stored < self.bytes,
+        };
+        is_stored
+            && u64::from(self.bytes) <= most
             && inside(self.first)
             && inside(self.last)
             && self.offset <= MOST
@@ -131,12 +150,22 @@ impl Head {
 
     /// Blocks of the batch.
     pub fn blocks(&self) -> u64 {
-        (HEAD as u64 + u64::from(self.bytes)).div_ceil(BLOCK)
+        blocks(self.stored)
     }
 
-    /// The position in the stream at which the payload ends.
+    /// Blocks that compression saved.
+    pub fn blocks_saved(&self) -> u64 {
+        blocks(self.bytes) - self.blocks()
+    }
+
+    /// The position in the stream at which its bytes end.
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.bytes)
+    }
+
+    /// The error for a batch that is not what was written; up to `lsn` the log is whole.
+    pub fn damaged(&self, lsn: Lsn, why: &'static str) -> WalError {
+        WalError::Damaged { zone: self.zone, page: u64::from(self.block), lsn, why }
     }
 
     /// The position in the stream at which the first record of the batch begins.
@@ -149,6 +178,11 @@ impl Head {
         let last = (self.last != NONE).then(|| self.offset + u64::from(self.last));
         last.max(self.first_record())
     }
+}
+
+/// Blocks of a batch with a payload of so many bytes.
+fn blocks(payload: u32) -> u64 {
+    (HEAD as u64 + u64::from(payload)).div_ceil(BLOCK)
 }
 
 /// The first 4 bytes as a number.
@@ -171,7 +205,8 @@ mod tests {
         ) {
             let head = Head {
                 version: VERSION, sum: word, zone: word + 1, block: word + 2, next_zone: NONE,
-                bytes: word + 3, first: word, last: NONE, log: !long, epoch: long,
+                bytes: word + 3, first: word, last: NONE, packing: Packing::Lz4, stored: word,
+                log: !long, epoch: long,
                 epoch_first: long - 5, number: long - 1, offset: long, keep_from: long - 3,
                 durable: long - 4,
             };
@@ -188,6 +223,7 @@ mod tests {
         let sound = Head {
             version: VERSION,
             bytes: 100,
+            stored: 100,
             first: 100,
             last: 100,
             epoch: 3,
@@ -206,7 +242,8 @@ mod tests {
         };
         for head in [
             sound,
-            Head { bytes: most, ..sound },
+            Head { bytes: most, stored: most, ..sound },
+            Head { packing: Packing::Zstd, stored: 99, ..sound },
             Head { first: NONE, last: NONE, ..sound },
             Head { epoch_first: 1, ..sound },
             Head { offset: MOST, epoch: MOST, number: MOST, ..sound },
@@ -214,7 +251,10 @@ mod tests {
             assert_eq!(decoded(head), Some(head));
         }
         for head in [
-            Head { bytes: most + 1, ..sound },
+            Head { bytes: most + 1, stored: most + 1, ..sound },
+            Head { packing: Packing::Lz4, bytes: most + 1, ..sound },
+            Head { packing: Packing::Lz4, ..sound },
+            Head { stored: 99, ..sound },
             Head { first: 101, ..sound },
             Head { last: 101, ..sound },
             Head { offset: MOST + 1, ..sound },

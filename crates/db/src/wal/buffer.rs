@@ -53,6 +53,8 @@ pub struct Buffer {
     pub records: u64,
     /// Blocks written.
     pub blocks: u64,
+    /// Blocks saved by compression.
+    pub blocks_saved: u64,
     /// Flushes of the device.
     pub flushes: u64,
     /// Zones that the log does without, as they could not be reset.
@@ -83,6 +85,7 @@ impl Buffer {
             is_closing: false,
             records: 0,
             blocks: 0,
+            blocks_saved: 0,
             flushes: 0,
             zones_lost: 0,
         };

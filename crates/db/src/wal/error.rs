@@ -35,6 +35,9 @@ pub enum WalError {
         /// The newest version known.
         known: u32,
     },
+    /// A batch is compressed with zstd, and this program is built without the feature `zstd`.
+    #[error("the log is compressed with zstd, which this program is built without")]
+    BuiltWithoutZstd,
     /// Bytes that were durable, and are still needed, are damaged.
     #[error("the log is damaged behind lsn {lsn}: zone {zone}, page {page}: {why}")]
     Damaged {

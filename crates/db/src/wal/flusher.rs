@@ -11,7 +11,8 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use super::batch::{BLOCK, Lsn};
 use super::buffer::{Buffer, cost};
 use super::error::WalError;
-use super::writer::{Round, Writer};
+use super::round::Round;
+use super::writer::Writer;
 
 /// The thread that writes the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -265,6 +266,7 @@ impl Shared {
                 buffer.pending.splice(0..0, bytes[written.bytes..].iter().copied());
                 buffer.begun = (offset + written.bytes as u64 - written.end) as usize;
                 buffer.blocks += written.blocks;
+                buffer.blocks_saved += written.blocks_saved;
                 buffer.flushes += 1;
             }
             Err(error) => buffer.failed = Some(error),

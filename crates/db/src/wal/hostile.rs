@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use frostline_store::Compression;
+use frostline_store::compression::Compressor;
 use frostline_zone::{Shape, in_memory};
 use proptest::prelude::*;
 
 use super::batch::{BLOCK, HEAD, Head, NONE, VERSION};
 use super::chain::Chain;
+use super::payload::Packing;
 use super::scan::ScannedBatch;
 use super::{Flusher, Wal, WalError, WalOptions, zones};
 
@@ -32,6 +35,8 @@ fn head() -> impl Strategy<Value = Head> {
             bytes,
             first: place(first),
             last: place(last),
+            packing: Packing::Plain,
+            stored: bytes,
             log: 7,
             epoch,
             epoch_first: epoch_first.min(number),
@@ -43,19 +48,38 @@ fn head() -> impl Strategy<Value = Head> {
     })
 }
 
+/// A head with another packing, and its payload: the same bytes again and again, which are
+/// compressed, one of them perhaps changed or the last ones cut off.
+fn packed(head: Head, fill: u8, compression: Compression, damage: u16) -> (Head, Vec<u8>) {
+    let bytes = vec![fill; head.bytes as usize];
+    let short = Compressor::new(compression).compress(&bytes, bytes.len());
+    let packing = if short.is_some() { compression.into() } else { Packing::Plain };
+    let mut payload = short.unwrap_or(bytes);
+    let len = payload.len();
+    match (damage % 4, packing) {
+        (0, _) if len > 0 => payload[usize::from(damage) % len] ^= (damage >> 8) as u8,
+        (1, Packing::Lz4 | Packing::Zstd) => payload.truncate(usize::from(damage) % len),
+        _ => {}
+    }
+    (Head { packing, stored: payload.len() as u32, ..head }, payload)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn batches_that_contradict_each_other_never_panic(
-        heads in prop::collection::vec(head(), 0..24), fill in any::<u8>()
+        heads in prop::collection::vec((head(), any::<u16>()), 0..24), fill in prop_oneof![Just(0), any::<u8>()]
     ) {
         let mut pages = vec![vec![fill; (BLOCKS * BLOCK) as usize]; ZONES as usize];
-        for head in heads {
+        let methods = [Compression::None, Compression::Lz4, Compression::Zstd];
+        for (n, (head, damage)) in heads.into_iter().enumerate() {
+            let (head, payload) = packed(head, fill, methods[n % 3], damage);
             let zone = &mut pages[head.zone as usize];
             let begin = (u64::from(head.block) * BLOCK) as usize;
-            let end = (begin + HEAD + head.bytes as usize).min(zone.len());
-            let sum = crc32c::crc32c(&zone[begin + HEAD..end]);
+            let end = (begin + HEAD + payload.len()).min(zone.len());
+            zone[begin + HEAD..end].copy_from_slice(&payload[..end - begin - HEAD]);
+            let sum = crc32c::crc32c(&payload);
             Head { sum, ..head }.encode(&mut zone[begin..]);
         }
         let shape = Shape {
@@ -70,7 +94,11 @@ proptest! {
             device.append(zone, 0, &bytes[..written]).unwrap();
         }
         let options = WalOptions {
-            flusher: Flusher::Inline, delay: Duration::ZERO, buffer_bytes: 1 << 16, durable: 0,
+            flusher: Flusher::Inline,
+            delay: Duration::ZERO,
+            buffer_bytes: 1 << 16,
+            durable: 0,
+            compression: Compression::Lz4,
         };
         if let Ok(wal) = Wal::open(device, 7, &options) {
             let _ = wal.replay(&mut |_, _, _| Ok::<(), WalError>(()), &mut |_, _| ());
@@ -93,6 +121,7 @@ fn batches_that_an_epoch_cut_off_never_come_back() {
             block: number as u32,
             next_zone: NONE,
             bytes: 100,
+            stored: 100,
             first: 0,
             last: 100,
             log: 7,

@@ -2,7 +2,8 @@
 //!
 //! The log is a stream of records, `[length u32][kind u8][payload]`. It reaches the device in
 //! *batches*, each what one append to a zone writes: a head and a part of the stream, padded to
-//! whole blocks, or cut off at the end of one. Records may cross batches and zones. All numbers are
+//! whole blocks, or cut off at the end of one. It is compressed where that takes fewer blocks;
+//! positions count the stream as it is. Records may cross batches and zones. All numbers are
 //! little-endian; batch.rs has the head, chain.rs how the log is found again, and why no crash can
 //! confuse it.
 //!
@@ -12,6 +13,8 @@
 //! | scan.rs | the batches that lie in the zones |
 //! | chain.rs | the batches that are the log |
 //! | replay.rs | the records in them |
+//! | payload.rs | the part of the stream in a batch, compressed or not |
+//! | round.rs | what one flush writes, cut into batches |
 //! | writer.rs | the zones: place of the next batch, resets |
 //! | buffer.rs | records that are not yet written, and their limit |
 //! | flusher.rs | flushes, and threads that wait for them |
@@ -23,7 +26,9 @@ mod error;
 mod flusher;
 #[cfg(test)]
 mod hostile;
+mod payload;
 mod replay;
+mod round;
 mod scan;
 mod writer;
 
@@ -31,6 +36,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use frostline_store::Compression;
 use frostline_zone::{Device, ZoneInfo, ZoneState};
 use parking_lot::Mutex;
 
@@ -42,8 +48,9 @@ pub use error::WalError;
 pub use flusher::Flusher;
 use flusher::Shared;
 pub use replay::Visit;
+use round::Round;
 pub use scan::logs_on;
-use writer::{Round, Writer};
+use writer::Writer;
 
 /// Options for opening a log.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +67,9 @@ pub struct WalOptions {
     /// A position up to which the log was durable, as its owner knows from elsewhere; 0 if it
     /// doesn't. A log that ends before it has lost its end.
     pub durable: Lsn,
+    /// How batches are compressed where that takes fewer blocks. Any log is read whatever it was
+    /// compressed with; zstd needs its feature.
+    pub compression: Compression,
 }
 
 impl Default for WalOptions {
@@ -69,6 +79,7 @@ impl Default for WalOptions {
             delay: Duration::from_millis(10),
             buffer_bytes: 4 << 20,
             durable: 0,
+            compression: Compression::default(),
         }
     }
 }
@@ -82,6 +93,8 @@ pub struct WalStats {
     pub bytes: u64,
     /// Pages of 4 KiB written.
     pub pages: u64,
+    /// Pages that the batches would take beyond those if none was compressed.
+    pub pages_saved: u64,
     /// Flushes of the device.
     pub flushes: u64,
     /// Zones that the log does without, as they could not be reset.
@@ -183,7 +196,7 @@ impl Wal {
         if zones.iter().filter(|info| info.state == ZoneState::Empty).count() < 3 {
             return Err(WalError::Unsuitable { why: "a log needs three zones" });
         }
-        Writer::begin(device, id, &zones)
+        Writer::begin(device, id, &zones, Compression::None)
             .write(&Round { offset: 0, bytes: &[], wanted: 0, keep_from: 0 })
             .map(drop)
     }
@@ -198,7 +211,7 @@ impl Wal {
     pub fn open(device: Arc<dyn Device>, id: u64, options: &WalOptions) -> Result<Wal, WalError> {
         let FoundLog { device, zones, chain } = FoundLog::find(device, id)?;
         chain.check_end(options.durable)?;
-        let writer = Writer::resume(device.clone(), id, &chain, &zones)?;
+        let writer = Writer::resume(device.clone(), id, &chain, &zones, options.compression)?;
         if writer.zones() < 2 {
             return Err(WalError::Unsuitable { why: "a log needs two zones that can be written" });
         }
@@ -326,6 +339,7 @@ impl Wal {
             records: buffer.records,
             bytes: buffer.end - self.begin,
             pages: buffer.blocks,
+            pages_saved: buffer.blocks_saved,
             flushes: buffer.flushes,
             zones_lost: buffer.zones_lost,
         }

@@ -5,6 +5,7 @@ use frostline_zone::Device;
 use super::batch::{BLOCK, Head, Lsn, RECORD, word};
 use super::chain::{Chain, LogExtent};
 use super::error::WalError;
+use super::payload::unpack;
 use super::scan::BlockWindow;
 
 /// A function that replay calls with the position, kind and payload of each record.
@@ -24,7 +25,7 @@ pub fn replay<E: From<WalError>>(
         true => visit(lsn, kind, payload),
         false => Ok(()),
     };
-    let mut window: Option<BlockWindow<'_>> = None;
+    let (mut window, mut room): (Option<BlockWindow<'_>>, _) = (None, Vec::new());
     for &LogExtent { head, end } in &chain.parts {
         let window = match &mut window {
             Some(window) if window.zone() == head.zone => window,
@@ -33,23 +34,19 @@ pub fn replay<E: From<WalError>>(
                 other.insert(BlockWindow::new(device, head.zone, blocks))
             }
         };
-        let damaged = |lsn, why| damaged(&head, lsn, why);
         let why = "the batch is not what was written";
-        let payload = window.payload(&head)?.ok_or_else(|| damaged(records.at, why))?;
-        let from = records.next().saturating_sub(head.offset).min(payload.len() as u64);
+        let payload = window.payload(&head)?.ok_or_else(|| head.damaged(records.at, why))?;
+        let stream = unpack(&head, payload, &mut room)?;
+        let from = records.next().saturating_sub(head.offset).min(stream.len() as u64);
         let to = end.saturating_sub(head.offset).max(from);
-        let bytes = &payload[from as usize..to as usize];
+        let bytes = &stream[from as usize..to as usize];
         records.read(bytes, &head, &mut visit)?;
         progress(records.at.saturating_sub(begin), chain.end - begin);
     }
     match records.at == chain.end {
         true => Ok(()),
-        false => Err(damaged(&chain.last, records.at, "its last record is not whole").into()),
+        false => Err(chain.last.damaged(records.at, "its last record is not whole").into()),
     }
-}
-
-fn damaged(head: &Head, lsn: Lsn, why: &'static str) -> WalError {
-    WalError::Damaged { zone: head.zone, page: u64::from(head.block), lsn, why }
 }
 
 /// Cuts a stream into records.
@@ -108,7 +105,7 @@ impl Records {
         }
         let length = RECORD as u64 + u64::from(word(record));
         if length > self.end - self.at {
-            return Err(damaged(head, self.at, "a record is longer than the log"));
+            return Err(head.damaged(self.at, "a record is longer than the log"));
         }
         Ok(length)
     }

@@ -107,13 +107,13 @@ impl<'a> BlockWindow<'a> {
         Ok(&self.buffer[first..first + (blocks * BLOCK) as usize])
     }
 
-    /// The payload of a batch; none if it is damaged.
+    /// The payload of a batch, as it is stored; none if it is damaged.
     pub fn payload(&mut self, head: &Head) -> Result<Option<&[u8]>, WalError> {
         if u64::from(head.block) + head.blocks() > self.blocks {
             return Ok(None);
         }
         let bytes = self.read(u64::from(head.block), head.blocks())?;
-        let payload = &bytes[HEAD..HEAD + head.bytes as usize];
+        let payload = &bytes[HEAD..HEAD + head.stored as usize];
         Ok((crc32c::crc32c(payload) == head.sum).then_some(payload))
     }
 }

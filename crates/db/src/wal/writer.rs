@@ -14,32 +14,19 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use frostline_store::Compression;
+use frostline_store::compression::Compressor;
 use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneInfo, ZoneState};
 
 use super::batch::{BLOCK, HEAD, Head, Lsn, MOST_BLOCKS, NONE, RECORD, VERSION, word};
 use super::chain::Chain;
 use super::error::WalError;
-
-/// Bytes at the end of a round that wait for the next one, if nothing needs them and they are no
-/// more: they would begin a block that is mostly padding. A longer end is written with less padding
-/// than it takes, and waiting for it would mean a flush more.
-const LEFT: usize = BLOCK as usize / 2;
+use super::payload::Packing;
+use super::round::Round;
 
 /// Blocks of the zone that is written, or a share of it, from which on it is left when a log is
 /// closed of which nothing is needed.
 const WORTH_LEAVING: u64 = 32;
-
-/// The records that one flush writes: a part of the stream up to the end of a record.
-pub struct Round<'a> {
-    /// Position of the bytes in the stream.
-    pub offset: Lsn,
-    /// The records. The first may have begun in the round before.
-    pub bytes: &'a [u8],
-    /// Records that end here or before are written in any case.
-    pub wanted: Lsn,
-    /// Records that end here or before are not needed.
-    pub keep_from: Lsn,
-}
 
 /// The end of a log.
 pub struct Writer {
@@ -66,27 +53,9 @@ pub struct Writer {
     /// The last of them, which were not written since the opening.
     unused: usize,
     staging: AlignedBuf,
+    compressor: Compressor,
     /// Zones that the log does without, as they could not be reset.
     pub zones_lost: u64,
-}
-
-impl Round<'_> {
-    /// Where a batch ends that begins at `from` and goes on to `to` at most: there, or at the end
-    /// of a whole block, if what is behind can wait.
-    fn without_end(&self, from: usize, to: usize) -> usize {
-        let blocks = (HEAD + to - from) / BLOCK as usize;
-        if to < self.bytes.len() || blocks == 0 {
-            return to;
-        }
-        let whole = from + blocks * BLOCK as usize - HEAD;
-        if self.can_wait(whole) { whole } else { to }
-    }
-
-    /// True if all that is behind `from` can wait for the next round, as some is written.
-    fn can_wait(&self, from: usize) -> bool {
-        let is_wanted = self.wanted > self.offset + from as u64;
-        from > 0 && !is_wanted && self.bytes.len() - from <= LEFT
-    }
 }
 
 /// The part of a round that was written.
@@ -94,6 +63,8 @@ impl Round<'_> {
 pub struct Written {
     /// Blocks of the device.
     pub blocks: u64,
+    /// Blocks that compression saved.
+    pub blocks_saved: u64,
     /// Bytes of the round. The others begin the next one.
     pub bytes: usize,
     /// The end of the last record that is whole on the device.
@@ -113,7 +84,12 @@ struct HeldZone {
 
 impl Writer {
     /// The end of a new log, whose zones are empty.
-    pub fn begin(device: Arc<dyn Device>, id: u64, zones: &[ZoneInfo]) -> Writer {
+    pub fn begin(
+        device: Arc<dyn Device>,
+        id: u64,
+        zones: &[ZoneInfo],
+        compression: Compression,
+    ) -> Writer {
         let empty = (0..).zip(zones).filter(|(_, info)| info.state == ZoneState::Empty);
         let empty: VecDeque<_> = empty.map(|(zone, info)| (zone, info.capacity / BLOCK)).collect();
         Writer {
@@ -130,6 +106,7 @@ impl Writer {
             unused: empty.len(),
             empty,
             staging: AlignedBuf::zeroed((MOST_BLOCKS * BLOCK) as usize),
+            compressor: Compressor::new(compression),
             zones_lost: 0,
         }
     }
@@ -141,6 +118,7 @@ impl Writer {
         id: u64,
         chain: &Chain,
         zones: &[ZoneInfo],
+        compression: Compression,
     ) -> Result<Writer, WalError> {
         let number = chain.last.number + 1;
         let held = held(chain, zones);
@@ -153,7 +131,7 @@ impl Writer {
             end: chain.end,
             next: chain.end,
             held,
-            ..Writer::begin(device, id, &[])
+            ..Writer::begin(device, id, &[], compression)
         };
         // The records that were found are trusted from now on, so they must be durable; so must the
         // batch that says which records are not needed, before those are overwritten.
@@ -247,27 +225,34 @@ impl Writer {
     pub fn write(&mut self, round: &Round<'_>) -> Result<Written, WalError> {
         let begins = self.next.saturating_sub(round.offset) as usize;
         let mut boundaries = Boundaries { bytes: round.bytes, at: begins };
-        let (mut from, mut blocks, mut end) = (0, 0, self.end);
+        let (mut from, mut blocks, mut blocks_saved, mut end) = (0, 0, 0, self.end);
         loop {
             let room = self.place()?.min(MOST_BLOCKS);
-            let most = (room * BLOCK) as usize - HEAD;
-            let to = round.bytes.len().min(from + most);
-            let to = round.without_end(from, to);
-            let (first, last) = boundaries.between(from, to);
+            let part = round.part(from, room, &self.compressor);
+            let (first, last) = boundaries.between(from, part.to);
+            let packing = match part.short {
+                Some(_) => self.compressor.compression.into(),
+                None => Packing::Plain,
+            };
+            let payload = part.short.as_deref().unwrap_or(&round.bytes[from..part.to]);
             let head = Head {
-                bytes: (to - from) as u32,
+                packing,
+                stored: payload.len() as u32,
+                bytes: (part.to - from) as u32,
                 first,
                 last,
                 offset: round.offset + from as u64,
                 keep_from: round.keep_from,
                 ..self.head()
             };
-            blocks += self.append(head, &round.bytes[from..to])?;
+            self.append(head, payload)?;
+            blocks += head.blocks();
+            blocks_saved += head.blocks_saved();
             if last != NONE {
                 end = head.offset + u64::from(last);
             }
-            from = to;
-            if from == round.bytes.len() || round.can_wait(from) {
+            from = part.to;
+            if part.is_last {
                 break;
             }
         }
@@ -275,7 +260,7 @@ impl Writer {
         self.durable = self.number - 1;
         self.end = end;
         self.next = round.offset + boundaries.at as u64;
-        Ok(Written { blocks, bytes: from, end })
+        Ok(Written { blocks, blocks_saved, bytes: from, end })
     }
 
     /// The fields that all heads have in common.
@@ -310,7 +295,7 @@ impl Writer {
         Ok(self.rest())
     }
 
-    fn append(&mut self, head: Head, payload: &[u8]) -> Result<u64, WalError> {
+    fn append(&mut self, head: Head, payload: &[u8]) -> Result<(), WalError> {
         let blocks = head.blocks();
         let bytes = &mut self.staging[..(blocks * BLOCK) as usize];
         let (to, padding) = bytes[HEAD..].split_at_mut(payload.len());
@@ -323,7 +308,7 @@ impl Writer {
         if let Some(held) = self.held.back_mut() {
             held.first = held.first.or(head.first_record());
         }
-        Ok(blocks)
+        Ok(())
     }
 
     /// The position up to which records must be released for the next batch to free a zone.

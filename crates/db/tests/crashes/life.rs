@@ -25,6 +25,7 @@ pub struct Tally {
     pub pages_rewritten: AtomicU64,
     pub deltas: AtomicU64,
     pub tails: AtomicU64,
+    pub log_pages_saved: AtomicU64,
     pub deltas_merged: AtomicU64,
 }
 
@@ -181,6 +182,7 @@ impl<'t> Life<'t> {
             self.tally.pages_rewritten.fetch_add(stats.pages_rewritten, Relaxed);
             self.tally.deltas.fetch_add(stats.store.deltas.written, Relaxed);
             self.tally.tails.fetch_add(stats.store.deltas.tails, Relaxed);
+            self.tally.log_pages_saved.fetch_add(stats.log.pages_saved, Relaxed);
             self.tally.deltas_merged.fetch_add(stats.store.deltas.merged, Relaxed);
         }
     }

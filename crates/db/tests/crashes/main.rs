@@ -63,7 +63,7 @@ fn survive(units: &[u32], crashes: u64) {
     });
     let of = |n: &AtomicU64| n.load(Relaxed);
     println!(
-        "{} crashes and {} kills of {} databases, {} in recovery; {} commits, {} pages evicted, changes of {} kept, {} records read or changed without their page, {} written by checkpoints, {} in place of copies, {} as deltas, {} of them as tails, and {} merged",
+        "{} crashes and {} kills of {} databases, {} in recovery; {} commits, {} pages evicted, changes of {} kept, {} records read or changed without their page, {} written by checkpoints, {} in place of copies, {} as deltas, {} of them as tails, and {} merged; {} pages of logs saved by compression",
         of(&tally.crashes),
         of(&tally.kills),
         of(&seeds) - 1,
@@ -77,8 +77,10 @@ fn survive(units: &[u32], crashes: u64) {
         of(&tally.deltas),
         of(&tally.tails),
         of(&tally.deltas_merged),
+        of(&tally.log_pages_saved),
     );
     assert!(of(&tally.crashes) >= wanted);
+    assert!(of(&tally.log_pages_saved) > 0, "no log was compressed");
     assert!(of(&tally.pages_rewritten) > 0, "cleaning met no page that had changed in memory");
     let has_deltas = units.contains(&64);
     let [tails, merged] = [&tally.tails, &tally.deltas_merged];

@@ -1,4 +1,4 @@
-//! Compression of images: where contents do not compress, only some are tried.
+//! Compression of images, and of a log: where contents do not compress, only some are tried.
 
 #[cfg(feature = "zstd")]
 mod zstd;
@@ -10,26 +10,37 @@ pub use zstd::decompress as decompress_zstd;
 
 use crate::Compression;
 
-/// While compression brings nothing, one image of so many is tried.
+/// True if frames of zstd are decompressed.
+pub const HAS_ZSTD: bool = cfg!(feature = "zstd");
+
+/// The compression that makes most contents shortest.
+#[cfg(feature = "zstd")]
+pub const BEST: Compression = Compression::Zstd;
+
+/// The compression that makes most contents shortest.
+#[cfg(not(feature = "zstd"))]
+pub const BEST: Compression = Compression::Lz4;
+
+/// While compression brings nothing, one content of so many is tried.
 const TRIED: u32 = 16;
 
-/// Images that are tried one by one after one that became shorter.
+/// Contents that are tried one by one after one that became shorter.
 const NEXT: u32 = 8;
 
-/// A compressor of images. Recent contents decide how many are tried.
+/// A compressor. Recent contents decide how many are tried.
 #[derive(Debug)]
 pub struct Compressor {
     /// How.
     pub compression: Compression,
-    images: AtomicU32,
-    /// Images to be tried one by one.
+    contents: AtomicU32,
+    /// Contents to be tried one by one.
     hopeful: AtomicU32,
 }
 
 impl Compressor {
-    /// It compresses images as told, where that helps.
+    /// It compresses as told, where that helps.
     pub fn new(compression: Compression) -> Self {
-        Compressor { compression, images: AtomicU32::new(0), hopeful: AtomicU32::new(0) }
+        Compressor { compression, contents: AtomicU32::new(0), hopeful: AtomicU32::new(0) }
     }
 
     /// Compresses bytes; none if they would not become shorter than `most`, or are not tried.
@@ -40,13 +51,13 @@ impl Compressor {
             #[cfg(feature = "zstd")]
             Compression::Zstd => zstd::compress,
         };
-        let image = self.images.fetch_add(1, Relaxed);
+        let content = self.contents.fetch_add(1, Relaxed);
         let hopeful = self.hopeful.load(Relaxed);
-        if hopeful == 0 && !image.is_multiple_of(TRIED) {
+        if hopeful == 0 && !content.is_multiple_of(TRIED) {
             return None;
         }
         let compressed = compress(bytes).filter(|short| short.len() < most);
-        // Counts of threads may get lost: what matters is whether most images become shorter.
+        // Counts of threads may get lost: what matters is whether most contents become shorter.
         let hopeful = if compressed.is_some() { NEXT } else { hopeful.saturating_sub(1) };
         self.hopeful.store(hopeful, Relaxed);
         compressed

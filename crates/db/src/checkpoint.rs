@@ -1,0 +1,109 @@
+//! Checkpoints: what needs the oldest part of the log is written, and that part is released.
+
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::time::Instant;
+
+use frostline_store::Durable;
+
+use crate::DbError;
+use crate::core::Core;
+use crate::pool::CLEAN;
+use crate::record::STORE;
+
+impl Core {
+    /// Removes at most `most` ghosts of deleted records that no snapshot sees, and visits as many leaves that became
+    /// emptier.
+    pub fn purge_ghosts(&self, most: usize) {
+        for ghost in std::iter::from_fn(|| self.trees.versions.next_ghost()).take(most) {
+            // If its page can't be read, the ghost stays. No snapshot sees it, nothing was changed,
+            // and the next access that needs the page, or the log, gets the error.
+            if let Err(error) = self.trees.purge(ghost.tree, &ghost.key) {
+                self.ghosts_left.fetch_add(1, Relaxed);
+                tracing::warn!(tree = ghost.tree, %error, "a deleted record stays in its page");
+            }
+        }
+        for _ in 0..most {
+            if !self.trees.make_visit() {
+                return;
+            }
+        }
+    }
+
+    /// Frees pages that have no owner, removes all ghosts that no snapshot sees, and makes all visits of leaves, also those that were put off.
+    pub fn purge_all(&self) {
+        if self.check().is_err() {
+            return;
+        }
+        self.free_unowned();
+        self.purge_ghosts(usize::MAX);
+        self.trees.visits.all_fall_due();
+        self.purge_ghosts(usize::MAX);
+    }
+
+    /// Writes the pages that need the oldest part of the log, and releases that: a sixteenth more than brings it
+    /// down to a half of what is usual, or a zone, as zones are released whole. The less it is, the longer do
+    /// changes wait in memory, where others join them.
+    pub fn checkpoint(&self) -> Result<(), DbError> {
+        self.purge_all();
+        let wal = self.trees.wal();
+        let (end, usual) = (wal.end(), self.usual_log(wal.capacity_bytes()));
+        let more = wal.zone_bytes().max(usual / 16);
+        let wanted = (wal.used_bytes() + more).saturating_sub(usual / 2);
+        let oldest = self.needs_log_from();
+        self.checkpoint_to(oldest.saturating_add(wanted).min(end))
+    }
+
+    /// Writes all changed pages, and releases the log: nothing has to be recovered then.
+    pub fn checkpoint_all(&self) -> Result<(), DbError> {
+        self.checkpoint_to(CLEAN)
+    }
+
+    fn checkpoint_to(&self, position: u64) -> Result<(), DbError> {
+        let _one = self.checkpointing.lock();
+        self.check()?;
+        let trees = &self.trees;
+        let (begun, used) = (Instant::now(), trees.wal().used_bytes());
+        tracing::debug!(log_bytes = used, "a checkpoint begins");
+        trees.trim_freed()?;
+        let pages = trees.pool.write_older(position)?;
+        // Before the store is synced: pages that change from here on may not be part of it.
+        let needed = self.needs_log_from();
+        trees.space().tell_log(trees.wal().durable())?;
+        trees.store().sync()?;
+        let durable = trees.store().durable()?;
+        trees.wal().release(needed.saturating_sub(1))?;
+        self.log_store(durable)?;
+        self.checkpoint_wanted.store(false, Release);
+        self.checkpoints.fetch_add(1, Release);
+        self.logged.notify_all();
+        let (now, millis) = (trees.wal().used_bytes(), begun.elapsed().as_millis() as u64);
+        tracing::debug!(pages, log_bytes = now, millis, "a checkpoint is taken");
+        Ok(())
+    }
+
+    /// Logs what is durable of the store: its own zones can't tell of what was written to them last. A log
+    /// that is half full has other uses for its room.
+    fn log_store(&self, Durable { chunks, notes }: Durable) -> Result<(), DbError> {
+        let wal = self.trees.wal();
+        if wal.used_bytes() < wal.capacity_bytes() / 2 {
+            wal.append(STORE, &[&chunks.to_le_bytes(), &notes.to_le_bytes()], |_| ())?;
+        }
+        Ok(())
+    }
+
+    /// Releases the log before what recovery would need.
+    pub fn release_log(&self) -> Result<(), DbError> {
+        Ok(self.trees.wal().release(self.needs_log_from().saturating_sub(1))?)
+    }
+
+    /// The log position of the first record that recovery would need.
+    fn needs_log_from(&self) -> u64 {
+        // In this order: a record leaves the window after its pages have changed.
+        let trees = &self.trees;
+        let end = trees.wal().end() + 1;
+        let open = trees.window.first_open().unwrap_or(end).min(end);
+        let pinned = trees.pages.first_pinned().unwrap_or(open);
+        let freed = trees.pages.first_freed().unwrap_or(open);
+        open.min(pinned).min(freed).min(trees.pool.needs_log_from())
+    }
+}
