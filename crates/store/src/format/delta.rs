@@ -19,7 +19,7 @@ pub const WORD: usize = 8;
 pub const WORDS: usize = PAGE / WORD;
 
 /// Bytes that a page's delta and its tail have together at most.
-pub const LONGEST: usize = 1280;
+pub const LONGEST: usize = 1792;
 
 /// Bytes of the longest tail. A delta that is written each time a page changes is as long as all
 /// that changed so far; a tail is long only by what changed since the delta.
@@ -34,6 +34,9 @@ const HEAD: usize = 5;
 
 /// In the number of runs: shifts are before them.
 const HAS_SHIFTS: u8 = 1 << 7;
+
+/// Runs of a record, at most.
+const MOST_RUNS: u8 = 127;
 
 /// Words of 8 bytes in which a page may differ from its [base](crate::PageWrite::changed): those
 /// that its delta has, as far as its writer knows, and those that changed since. Words that were
@@ -219,7 +222,7 @@ impl ChangedWords {
         };
         let (bytes, len) = shifts.encode();
         push(&bytes[..len])?;
-        let mut runs = 0;
+        let mut runs = 0usize;
         for run in words.runs() {
             let mut before = run.start - end;
             while before > most {
@@ -235,7 +238,7 @@ impl ChangedWords {
         for run in words.runs() {
             push(&page[run.start * WORD..run.end * WORD])?;
         }
-        debug_assert!(runs < HAS_SHIFTS);
+        let runs = u8::try_from(runs).ok().filter(|&runs| runs <= MOST_RUNS)?;
         delta[HEAD - 1] = if shifts.is_any() { runs | HAS_SHIFTS } else { runs };
         Some(delta[..at].to_vec())
     }
@@ -338,7 +341,10 @@ impl WordSet {
             before = bits >> 63;
         }
         // The unchanged words before the runs may take two more pairs of bytes.
-        HEAD + 2 * (runs + 2) + self.count() * WORD
+        match runs + 2 {
+            runs if runs <= usize::from(MOST_RUNS) => HEAD + 2 * runs + self.count() * WORD,
+            _ => PAGE,
+        }
     }
 
     /// Ranges of neighbouring words.
@@ -483,6 +489,18 @@ mod tests {
         let number = [page[8 * NUMBER], page[8 * NUMBER + 1]];
         changed.set_shift_number(u16::from_le_bytes(number));
         (page, changed)
+    }
+
+    #[test]
+    fn a_page_with_more_runs_than_a_record_counts_is_written_whole() {
+        for (words, kind) in [(125, RecordKind::Delta), (126, RecordKind::Image)] {
+            let mut changed = ChangedWords::NONE;
+            (0..words).for_each(|n| changed.add(4 * n + 2..4 * n + 3));
+            assert_eq!(changed.kind(), kind);
+        }
+        let mut changed = ChangedWords::NONE;
+        (0..128).for_each(|n| changed.add(4 * n + 2..4 * n + 3));
+        assert_eq!(changed.encode(&[0; PAGE], RecordKind::Delta), None);
     }
 
     proptest! {
