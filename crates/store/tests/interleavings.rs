@@ -22,9 +22,9 @@ const PAGE: usize = 4096;
 /// The least pages of a zone: two headers and 16 pages.
 const ZONE: u64 = 18;
 
-/// The least zones for [`PAGES`]: five of metadata, and of data two that are full, one that is
+/// The least zones for [`PAGES`]: six of metadata, and of data two that are full, one that is
 /// written, two that are free and one that waits to be reset.
-const ZONES: u64 = 11;
+const ZONES: u64 = 12;
 
 /// Units of stores.
 const UNITS: [u32; 2] = [4096, 64];

@@ -77,7 +77,7 @@ impl CheckpointState {
         let zones: Vec<Zone> = state.volume.images().into_iter().map(zone).collect();
         let learned = state.volume.scheme().memory();
         let most = state.layout.scheme.entry.most_memory;
-        debug_assert!(learned.len() <= most, "more than the layout has room for");
+        assert!(learned.len() <= most, "more than the layout has room for");
         let root: Vec<_> = state.volume.map().root().collect();
         let w = state.written(metadata);
         let unit = u64::from(state.layout.sizes.unit());
@@ -199,6 +199,7 @@ impl Checkpointer {
         }
         self.chunks.make_durable(last)?;
         snapshot.settle();
+        assert!(snapshot.root.is_sorted_by_key(|(leaf, _)| *leaf), "the root is in order");
         let table = self.write_table(&snapshot)?;
         self.core.device.flush()?;
         self.core.state()?.checkpoint_ended(snapshot.head.next_seq);
@@ -239,7 +240,7 @@ impl Checkpointer {
             };
             let images = some.iter().map(read).collect::<Result<Vec<_>, StoreError>>()?;
             let places = self.metadata.write_leaves(&mut images.into_iter(), snapshot.head.time)?;
-            debug_assert_eq!(places.len(), some.len(), "as many as one record has room for");
+            assert_eq!(places.len(), some.len(), "as many as one record has room for");
             let mut state = self.core.state()?;
             for ((leaf, moved), &(_, at)) in places.into_iter().zip(some) {
                 let moved = LeafAt { time: at.time, ..moved };

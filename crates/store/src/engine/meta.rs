@@ -142,6 +142,7 @@ impl MetaLog {
         rows: &[R],
         payload: &[u8],
     ) -> Result<u32, StoreError> {
+        assert!(payload.len().is_multiple_of(PAGE), "payloads are whole pages");
         let pages = 1 + payload.len() / PAGE;
         let mut bytes = AlignedBuf::zeroed(pages * PAGE);
         bytes[PAGE..].copy_from_slice(payload);
@@ -154,6 +155,7 @@ impl MetaLog {
         };
         loop {
             let (place, at) = self.room(pages as u32)?;
+            assert_eq!(self.used.back(), Some(&place), "the newest zone is written");
             let zone = self.layout.meta[place];
             // A zone that was begun for it took numbers for its superblocks.
             let head = HeadKind::Meta(MetaHead { seq: self.seq, ..head });
@@ -175,6 +177,7 @@ impl MetaLog {
     fn room(&mut self, pages: u32) -> Result<(usize, u32), StoreError> {
         let capacity = self.layout.fixed.device_pages;
         loop {
+            assert!(pages <= capacity - SUPERBLOCKS, "a record fits into a zone");
             if let Some((place, at)) = self.current.filter(|(_, at)| at + pages <= capacity) {
                 return Ok((place, at));
             }
@@ -193,6 +196,7 @@ impl MetaLog {
     /// crash takes the last ones of all, and what is missing in between is known to be damaged.
     fn begin(&mut self, place: usize) -> Result<(), StoreError> {
         self.device.flush()?;
+        assert!(self.current.is_none() && !self.used.contains(&place), "an empty zone is begun");
         self.used.push_back(place);
         let zone = self.layout.meta[place];
         let mut body = bytemuck::bytes_of(&self.layout.fixed).to_vec();
@@ -280,7 +284,8 @@ impl MetaLog {
 
     /// Empties a zone of the ring. One that refuses is lost to it.
     fn reset(&mut self, place: usize) -> Result<(), StoreError> {
-        debug_assert!(!self.empty.contains(&place) && !self.used.contains(&place));
+        assert!(!self.empty.contains(&place) && !self.used.contains(&place));
+        assert!(self.current.is_none_or(|(current, _)| current != place));
         let zone = self.layout.meta[place];
         match of_zone(self.device.reset(zone))? {
             Ok(()) => self.empty.push_back(place),

@@ -157,8 +157,9 @@ mod tests {
         let device = in_memory(&shape).unwrap();
         let layout = Arc::new(Layout::divide(&*device, &Format::default()).unwrap());
         let empty = || (0..layout.meta.len()).collect();
-        let log = |seq, current, empty| {
-            MetaLog::new(device.clone(), layout.clone(), 7, seq, current, VecDeque::new(), empty)
+        let log = |seq, current: Option<(usize, u32)>, empty| {
+            let used = current.iter().map(|&(place, _)| place).collect();
+            MetaLog::new(device.clone(), layout.clone(), 7, seq, current, used, empty)
         };
         let mut before = log(1, None, empty());
         let each = u64::from(layout.fixed.device_pages - SUPERBLOCKS);

@@ -72,6 +72,7 @@ impl Chunk {
     /// Appends a record: its bytes, and zeroes up to the end of a unit.
     pub fn push(&mut self, record: Record, hotness: Hotness, bytes: &[u8]) {
         let (bytes, slot) = (&bytes[..record.bytes.into()], self.sizes.unit() as usize);
+        assert_eq!(self.seq, 0, "a sealed chunk takes no more records");
         let at = (self.before + self.fill.units) as usize * slot;
         let units = self.sizes.units_of(record.bytes.into());
         let (place, rest) = self.bytes[at..at + units as usize * slot].split_at_mut(bytes.len());

@@ -55,7 +55,7 @@ impl ChunkTable {
 
     /// All chunks up to this number were found durable; the next one bears the number behind it.
     pub fn restore(&mut self, last: u64) {
-        debug_assert!(self.unwritten.is_empty());
+        assert!(self.unwritten.is_empty() && self.open.iter().all(Option::is_none));
         self.next_seq = last + 1;
         self.durable = last;
     }
@@ -68,7 +68,7 @@ impl ChunkTable {
     /// The next `pages` pages that the user writes, after `time` others, are a group. The lock is
     /// not let go before all are placed and all chunks are sealed.
     pub fn begin_group(&mut self, time: u64, pages: u32) {
-        debug_assert!(self.group.is_none(), "a group before the last one is durable");
+        assert!(self.group.is_none(), "a group before the last one is durable");
         self.group = Some(Group { from: self.next_seq, time, pages, unit: 0 });
     }
 
@@ -137,6 +137,8 @@ impl ChunkTable {
         mark: (u32, u64),
     ) -> Option<Arc<Chunk>> {
         let mut chunk = self.open[class].take()?;
+        assert!(!chunk.records.is_empty(), "a chunk is begun for a record");
+        assert_eq!(chunk.start, zone.pages, "no other chunk went to its zone");
         chunk.seq = self.next_seq;
         self.next_seq += 1;
         let place = (zone.device_zone, zone.opening);
@@ -145,7 +147,8 @@ impl ChunkTable {
         let (zone, opening) = (zone.device_zone, zone.opening as u32);
         self.last = Witness { zone, opening, page: chunk.start, ..Witness::default() };
         let chunk = Arc::new(chunk);
-        self.unwritten.insert(chunk.seq, chunk.clone());
+        let other = self.unwritten.insert(chunk.seq, chunk.clone());
+        assert!(other.is_none(), "the number of a chunk is given away once");
         self.outgoing.push(chunk.clone());
         Some(chunk)
     }
@@ -168,7 +171,7 @@ impl ChunkTable {
     /// A sealed chunk is on the device, or its pages are elsewhere.
     pub fn remove(&mut self, chunk: Arc<Chunk>) {
         let known = self.unwritten.remove(&chunk.seq);
-        debug_assert!(known.is_some(), "chunk {} is not on its way", chunk.seq);
+        assert!(known.is_some(), "chunk {} is not on its way", chunk.seq);
         drop(known);
         if let Ok(chunk) = Arc::try_unwrap(chunk)
             && self.buffers.len() < 2 * self.open.len()
@@ -189,7 +192,8 @@ impl ChunkTable {
 
     /// All chunks up to this number are durable.
     pub fn made_durable(&mut self, seq: u64) {
-        debug_assert!(self.is_written(seq));
+        assert!(self.is_written(seq), "a chunk is durable that is not written");
+        assert!(seq < self.next_seq, "a chunk is durable that is not sealed");
         self.durable = self.durable.max(seq);
         // All its chunks were sealed under one hold of the lock, `seq` before them or behind.
         self.group = self.group.filter(|group| group.from > seq);

@@ -112,7 +112,7 @@ impl MapCache {
 
     /// The map as a checkpoint has it: the leaves that it names, and their places.
     pub fn set_root(&mut self, root: &[(u32, LeafAt)]) {
-        debug_assert!(self.frames.is_empty());
+        assert!(self.frames.is_empty(), "the root is set before leaves are loaded");
         for &(leaf, at) in root {
             let (node, i) = self.node_mut(leaf);
             node.root[i] = at;
@@ -192,7 +192,7 @@ impl MapCache {
         now: u64,
         clamp: impl Fn(&mut StoredState, u32),
     ) {
-        debug_assert!(!self.has(leaf), "leaf {leaf} is in memory");
+        assert!(!self.has(leaf), "leaf {leaf} is in memory");
         let mut at = if bytes.is_some() { self.at(leaf).time } else { now };
         let mut bytes = bytes.unwrap_or_else(|| Leaf::new(self.shape));
         // As the volume would have done, had the leaf been in memory all the time. Stamps have 32 bits, and after the
@@ -228,9 +228,10 @@ impl MapCache {
     pub fn written(&mut self, leaf: u32, at: LeafAt) {
         let (node, i) = self.node_mut(leaf);
         node.root[i] = at;
-        if let Some(frame) = self.frame(leaf) {
-            self.frames[frame as usize].held = false;
-        }
+        let frame = self.frame(leaf).map(|frame| &mut self.frames[frame as usize]);
+        let frame = frame.filter(|frame| frame.held);
+        assert!(frame.is_some(), "leaf {leaf} left memory while it was written");
+        frame.into_iter().for_each(|frame| frame.held = false);
     }
 
     /// A leaf that lay at `from` was copied on the device, unless it has been written since.
@@ -282,7 +283,8 @@ impl MapCache {
 
     /// Drops the leaf of a frame. The last frame moves into its place.
     fn drop_frame(&mut self, at: usize) {
-        let Frame { leaf, bytes, .. } = self.frames.swap_remove(at);
+        let Frame { leaf, bytes, dirty, held, .. } = self.frames.swap_remove(at);
+        assert!(!dirty && !held, "leaf {leaf} is dropped before it is written");
         self.bytes -= bytes.bytes();
         let (node, i) = self.node_mut(leaf);
         node.frames[i] = 0;
@@ -295,14 +297,14 @@ impl MapCache {
     /// What the map has of a record.
     pub fn row(&self, at: Position) -> LeafRow {
         let frame = &self.frames[at.frame as usize];
-        debug_assert_eq!(frame.leaf, at.leaf, "leaf {} moved", at.leaf);
+        assert_eq!(frame.leaf, at.leaf, "leaf {} moved", at.leaf);
         frame.bytes.row(self.shape, at.index, at.kind)
     }
 
     /// Changes what the map has of a record.
     pub fn set(&mut self, at: Position, row: &LeafRow) {
         let frame = &mut self.frames[at.frame as usize];
-        debug_assert_eq!(frame.leaf, at.leaf, "leaf {} moved", at.leaf);
+        assert_eq!(frame.leaf, at.leaf, "leaf {} moved", at.leaf);
         (frame.dirty, frame.used) = (true, true);
         let before = frame.bytes.bytes();
         frame.bytes.set(self.shape, at.index, at.kind, row);

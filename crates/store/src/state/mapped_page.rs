@@ -249,7 +249,9 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let record = Record { lba, sum: image.sum, time, bytes, other: 0 };
         self.state.check_room(self.units(), [sizes.units_of(bytes.into()), 0, 0])?;
         self.append(self.page, record, told, &image.bytes)?;
-        self.forget(&CHANGES)
+        self.forget(&CHANGES)?;
+        debug_assert_eq!(self.changes(), [None; 2], "an image has all words of its page");
+        Ok(())
     }
 
     /// Writes the page by the user as a delta or a tail; false if the page does not take it. A tail of a page
@@ -296,6 +298,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
             return Ok(false);
         }
         self.state.check_room(before, after)?;
+        debug_assert!(kind == RecordKind::Delta || before[1] > 0, "a tail is of a delta");
         set_time(&mut bytes, time);
         let record =
             Record { lba, sum: sizes.sum(&bytes), time, bytes: bytes.len() as u16, other: base };
@@ -326,6 +329,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let units = Units { before, after };
         let placed =
             state.volume.place_user(record.lba, &mut entry, units, told.following, known)?;
+        assert_eq!(entry.slot, placed.slot, "the map names what was placed");
         state.volume.map_mut().set(at, &LeafRow { entry, units: after, sum: record.sum });
         state.user_page_placed(placed, record, told, bytes)?;
         self.note_excess(excess);
@@ -389,6 +393,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
             state.deltas.merged += 1;
             self.relocated(copy, base_entry, placed)?;
             self.note_excess(excess);
+            debug_assert_eq!(self.changes(), [None; 2], "the merged image has them");
         }
         Ok(true)
     }
@@ -403,6 +408,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let &RecordCopy { record, hotness, bytes, .. } = copy;
         let state = &mut *self.state;
         let units = state.layout.sizes.units_of(record.bytes.into());
+        assert_eq!(entry.slot, placed.slot, "the map names what was placed");
         state.volume.map_mut().set(self.at, &LeafRow { entry, units, sum: record.sum });
         state.relocation_placed(placed, record, hotness, bytes)
     }
@@ -442,6 +448,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
             let page = self.state.layout.sizes.page_of(self.lba);
             self.state.page_trimmed(page);
         }
+        debug_assert_eq!(self.units(), [0; 3], "nothing of a trimmed page is left");
         Ok(had)
     }
 

@@ -243,7 +243,7 @@ impl State {
         Told { hotness, following }: Told,
         bytes: &[u8],
     ) -> Result<(), StoreError> {
-        debug_assert_eq!(record.time, self.time + 1);
+        assert_eq!(record.time, self.time + 1, "a user write has a time of its own");
         self.time = record.time;
         self.written.user += 1;
         self.written.user_bytes += self.unit_bytes(bytes.len());
@@ -319,6 +319,7 @@ impl State {
         record: (Record, Hotness, &[u8]),
     ) -> Result<(), StoreError> {
         let Placed { class, slot, ends_chunk } = placed;
+        assert!(slot.zone != 0, "zone 0 stands for records that are lost");
         self.since_checkpoint += 1;
         if self.chunks.zone_of(class).is_some_and(|zone| zone != slot.zone) {
             // The end of its zone was too short for this record.
@@ -402,14 +403,15 @@ impl State {
 
     /// A chunk is on the device.
     pub fn chunk_written(&mut self, chunk: Arc<Chunk>) {
-        debug_assert_eq!(self.zones.get(chunk.zone).written, chunk.start);
+        let written = self.zones.get(chunk.zone).written;
+        assert_eq!(written, chunk.start, "chunks of a zone are written in order");
         self.zones.written(chunk.zone, chunk.end());
         self.chunks.remove(chunk);
     }
 
     /// The pages of a chunk that its zone did not take were placed elsewhere, and are on the device.
     pub fn chunk_moved(&mut self, chunk: Arc<Chunk>) {
-        debug_assert!(self.zones.get(chunk.zone).has_failed());
+        assert!(self.zones.get(chunk.zone).has_failed(), "only a failed zone gives up chunks");
         self.notes.chunks_given_up(&[chunk.seq]);
         self.chunks.remove(chunk);
     }
@@ -441,7 +443,7 @@ impl State {
     /// The valid pages of a victim were copied: the volume may use the zone again, and the device's
     /// zone waits to be reset.
     pub fn zone_cleaned(&mut self, zone: u32) {
-        debug_assert!(self.chunks.is_zone_written(zone));
+        assert!(self.chunks.is_zone_written(zone), "a zone is cleaned before it is written");
         if self.volume.release(zone) {
             // Durable before the zone is reset, and mostly beside other notes.
             let late = &self.zones.get(zone).late;
@@ -463,6 +465,13 @@ impl State {
         let zone_of_device = self.zones.get(zone).device_zone;
         tracing::warn!(zone = zone_of_device, "a page can't be read: the zone is not cleaned");
         self.volume.quarantine(zone);
+    }
+
+    /// True if valid pages lie in a zone of the device.
+    pub fn holds_pages(&self, device_zone: u32) -> bool {
+        let images = self.volume.images();
+        let mut holds = images.iter().filter(|image| image.valid() > 0);
+        holds.any(|image| self.zones.get(image.zone).device_zone == device_zone)
     }
 
     /// A zone of the device was reset, and can be written again.
@@ -526,6 +535,7 @@ impl State {
 
     /// A checkpoint is durable that covers the chunks before this number.
     pub fn checkpoint_ended(&mut self, next_seq: u64) {
+        assert!(self.covered[1] <= next_seq, "a checkpoint covers less than the one before");
         self.covered = [self.covered[1], next_seq];
     }
 

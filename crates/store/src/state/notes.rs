@@ -18,6 +18,7 @@ impl Notes {
 
     /// All notes before this number were found durable.
     pub fn restore(&mut self, next_serial: u64) {
+        assert!(self.waiting.is_empty(), "notes are made after recovery");
         self.next_serial = next_serial;
         self.durable = next_serial;
     }
@@ -71,7 +72,7 @@ impl Notes {
 
     /// All notes before this number became durable.
     pub fn made_durable(&mut self, serial: u64) {
-        debug_assert!(serial <= self.next_serial);
+        assert!(serial <= self.next_serial, "a note is durable that was not made");
         self.durable = self.durable.max(serial);
     }
 }

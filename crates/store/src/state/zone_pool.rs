@@ -137,7 +137,8 @@ impl ZonePool {
             let why = "no empty zone is left, though one must be";
             return Err(StoreError::Damaged { zone, page: 0, why: why.to_string() });
         };
-        debug_assert!(self.get(zone).chunks.is_empty(), "zone {zone} holds pages");
+        let before = self.get(zone);
+        assert!(before.chunks.is_empty() && before.pages == 0, "zone {zone} is opened twice");
         let opening = self.next_opening;
         self.next_opening += 1;
         self.zones[zone as usize] = DataZone { device_zone, opening, ..DataZone::default() };
@@ -161,8 +162,8 @@ impl ZonePool {
     /// A chunk goes to the end of a zone.
     pub fn add_chunk(&mut self, chunk: &Chunk) {
         let zone = &mut self.zones[chunk.zone as usize];
+        assert_eq!(zone.pages, chunk.start, "a chunk begins where the one before ends");
         debug_assert!(zone.chunks.last().is_none_or(|before| before.first < chunk.first));
-        debug_assert_eq!(zone.pages, chunk.start);
         let place = ChunkPlace { first: chunk.first, start: chunk.start, header: chunk.header() };
         zone.chunks.push(place);
         zone.late.push(chunk.seq);
@@ -172,19 +173,25 @@ impl ZonePool {
     /// A zone is written up to this page.
     pub fn written(&mut self, zone: u32, end: u32) {
         let zone = &mut self.zones[zone as usize];
-        debug_assert!(zone.written < end && end <= zone.pages);
+        assert!(zone.written < end && end <= zone.pages, "only a chunk of the zone is written");
+        assert!(!zone.has_failed(), "nothing is written behind a failed append");
         zone.written = end;
     }
 
     /// An append to a zone failed; false if one did before.
     pub fn fail(&mut self, zone: u32) -> bool {
         let zone = self.get(zone);
+        assert!(zone.written < zone.pages, "an append failed that had nothing to write");
         zone.end.set(zone.written).is_ok()
     }
 
     /// All valid pages of a zone were copied: its zone of the device is to be reset.
     pub fn release(&mut self, zone: u32) {
-        let DataZone { device_zone, pin, .. } = std::mem::take(&mut self.zones[zone as usize]);
+        let released = std::mem::take(&mut self.zones[zone as usize]);
+        assert!(released.written == released.pages || released.has_failed());
+        let DataZone { device_zone, pin, .. } = released;
+        debug_assert!(!self.empty.contains(&device_zone), "a zone with pages counts as empty");
+        debug_assert!(self.pending_reset().all(|other| other != device_zone));
         self.pending_reset.push_back(PendingReset { device_zone, pin });
     }
 
@@ -213,6 +220,7 @@ impl ZonePool {
 
     /// The volume does without another zone.
     pub fn withhold(&mut self) {
+        assert!(self.withheld < self.spare, "more zones are withheld than were asked for");
         self.withheld += 1;
     }
 

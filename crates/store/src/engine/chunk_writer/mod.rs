@@ -15,6 +15,7 @@ use crate::engine::map_loader::MapLoader;
 use crate::engine::metadata::Metadata;
 use crate::error::of_zone;
 use crate::format::PAGE;
+use crate::format::head::ChunkHead;
 use crate::state::chunk::Chunk;
 use crate::sync::sleep;
 
@@ -70,6 +71,12 @@ impl ChunkWriter {
         let (device_zone, failed) = (zone.device_zone, zone.has_failed());
         drop(state);
         let at = u64::from(chunk.start) * PAGE as u64;
+        assert!(chunk.end() <= self.core.layout.fixed.device_pages, "a chunk fits into its zone");
+        debug_assert!(
+            ChunkHead::at(chunk.bytes(), self.core.store, device_zone, chunk.start)
+                .is_some_and(|(head, _)| (head.seq, head.first) == (chunk.seq, chunk.first)),
+            "a chunk goes where its header says"
+        );
         if failed || of_zone(self.append(device_zone, at, chunk.bytes()))?.is_err() {
             return Ok(Some(chunk));
         }

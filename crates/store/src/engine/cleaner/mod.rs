@@ -303,6 +303,7 @@ impl Cleaner {
             }
             begin = end;
         }
+        assert_eq!(places.len(), valid.len(), "each record has a place, or can't be read");
         Ok(places)
     }
 
@@ -317,6 +318,7 @@ impl Cleaner {
                 state = self.core.pause(state)?;
             }
             let Some((device_zone, _)) = state.zones.next_reset() else { break };
+            debug_assert!(!state.holds_pages(device_zone), "a zone with pages is reset");
             drop(state);
             let reset = of_zone(self.core.device.reset(device_zone))?;
             let mut state = self.core.state()?;
