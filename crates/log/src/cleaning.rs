@@ -23,12 +23,6 @@ enum Stop {
 }
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
-    /// True if the trigger asks for cleaning.
-    #[inline(always)]
-    pub fn cleaning_due(&self) -> bool {
-        self.trigger.is_due(self.garbage, self.written, self.free.len())
-    }
-
     /// Chooses victims into `self.choice`, and changes the class of zones as the scheme wants. If
     /// no zone is free, only victims whose pages fit into the open zones are kept.
     pub(crate) fn choose_victims(&mut self) {

@@ -43,6 +43,31 @@ impl<S: Scheme> Volume<S> {
         self.map[lba as usize] = MapEntry { slot, page };
     }
 
+    /// Trims a page, its delta and its tail: see [`Volume::trim_entry`]. False if the page has no slot.
+    ///
+    /// # Errors
+    /// The LBA is beyond the volume.
+    pub fn trim(&mut self, page: u32) -> Result<bool, LogError> {
+        self.trim_changes(page, true)?;
+        self.trim_record(page)
+    }
+
+    /// Trims a page's tail, and if so said its delta, if pages have deltas.
+    fn trim_changes(&mut self, page: u32, delta: bool) -> Result<(), LogError> {
+        let delta = self.options.delta_of(page).filter(|_| delta);
+        let lbas = delta.into_iter().chain(self.options.tail_of(page));
+        lbas.into_iter().try_for_each(|lba| self.trim_record(lba).map(drop))
+    }
+
+    fn trim_record(&mut self, lba: u32) -> Result<bool, LogError> {
+        self.check_lba(lba.into())?;
+        let units = self.units_at(self.map[lba as usize].slot);
+        let mut entry = self.entry_of(lba);
+        let trimmed = self.trim_entry(lba.into(), &mut entry, units);
+        self.set_entry(lba, entry);
+        trimmed
+    }
+
     /// The index of a slot number of the map in the reverse map.
     fn place_of(&self, slot: u32) -> usize {
         let at = self.slot(slot);

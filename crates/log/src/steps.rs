@@ -310,33 +310,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     }
 }
 
-impl<S: Scheme> Volume<S> {
-    /// Trims a page, its delta and its tail: see [`Volume::trim_entry`]. False if the page has no slot.
-    ///
-    /// # Errors
-    /// The LBA is beyond the volume.
-    pub fn trim(&mut self, page: u32) -> Result<bool, LogError> {
-        self.trim_changes(page, true)?;
-        self.trim_record(page)
-    }
-
-    /// Trims a page's tail, and if so said its delta, if pages have deltas.
-    pub(crate) fn trim_changes(&mut self, page: u32, delta: bool) -> Result<(), LogError> {
-        let delta = self.options.delta_of(page).filter(|_| delta);
-        let lbas = delta.into_iter().chain(self.options.tail_of(page));
-        lbas.into_iter().try_for_each(|lba| self.trim_record(lba).map(drop))
-    }
-
-    fn trim_record(&mut self, lba: u32) -> Result<bool, LogError> {
-        self.check_lba(lba.into())?;
-        let units = self.units_at(self.map[lba as usize].slot);
-        let mut entry = self.entry_of(lba);
-        let trimmed = self.trim_entry(lba.into(), &mut entry, units);
-        self.set_entry(lba, entry);
-        trimmed
-    }
-}
-
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Shows a scheme that sees others the neighbour of the page that the user writes now, and one
     /// page in turn.

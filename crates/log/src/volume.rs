@@ -515,6 +515,12 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
     }
 
+    /// True if the trigger asks for cleaning.
+    #[inline(always)]
+    pub fn cleaning_due(&self) -> bool {
+        self.trigger.is_due(self.garbage, self.written, self.free.len())
+    }
+
     #[inline(always)]
     pub(crate) fn event(&self, zone: u32) -> ZoneEvent {
         self.zones.event(zone, self.now)

@@ -285,4 +285,12 @@ impl Recovery<'_> {
         }
         Ok(())
     }
+
+    /// Counts a valid record more or less.
+    fn count_valid(&mut self, lba: u64, change: i64) {
+        self.valid += change;
+        if self.engine.core.layout.sizes.is_delta(lba) {
+            self.deltas += change;
+        }
+    }
 }

@@ -152,14 +152,6 @@ impl<'a> Recovery<'a> {
         })
     }
 
-    /// Counts a valid record more or less.
-    pub(super) fn count_valid(&mut self, lba: u64, change: i64) {
-        self.valid += change;
-        if self.engine.core.layout.sizes.is_delta(lba) {
-            self.deltas += change;
-        }
-    }
-
     /// Finds out what the store is, in memory only. True if anything had happened since the
     /// checkpoint.
     pub(super) fn find_out(&mut self) -> Result<bool, StoreError> {
