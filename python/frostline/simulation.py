@@ -101,7 +101,7 @@ def simulate(
     zone, as ``"4MiB"``; about 1/128 of the volume unless given. Of ``gp``, ``op`` and ``zone`` several
     may be given, and each has its runs. ``window`` reports every so many
     user writes. ``guess=False`` does not take successive pages of a trace without requests for one.
-    ``model`` is a file that ``frostline train`` made, for schemes with ``by=model``.
+    ``model`` is a file that ``frostline train`` made, for schemes with ``recogniser=model``.
     ``progress`` shows a bar where ``tqdm`` is installed, or is called with user
     writes done and to do. Ctrl-C ends the replay.
 

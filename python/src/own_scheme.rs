@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use frostline::placement::registry::Registry;
 use frostline::placement::{
-    AnyScheme, AnyState, BuildError, Clock, INNER_WORDS, Info, Outside, Param, Params, Relocation,
+    AnyScheme, AnyState, BuildError, Clock, INNER_WORDS, Info, ExternalScheme, Param, Params, Relocation,
     Scheme, Setup, UserWrite, Value, ZoneEvent, ZoneView,
 };
 use pyo3::prelude::*;
@@ -181,7 +181,7 @@ impl Called {
 
 impl Scheme for Called {
     type Page = AnyState<INNER_WORDS>;
-    /// Each has its own, see [`Outside::made`].
+    /// Each has its own, see [`ExternalScheme::made`].
     const INFO: Info = Info { name: "", summary: "", source: "", params: &[] };
 
     /// It is made by [`Own::build`].
@@ -239,7 +239,7 @@ impl Scheme for Called {
 /// A scheme of a Python program, given by the addresses of its functions.
 #[pyclass(frozen, module = "frostline")]
 pub struct OwnScheme {
-    outside: Outside,
+    outside: ExternalScheme,
     own: &'static Own,
 }
 
@@ -280,8 +280,8 @@ impl OwnScheme {
         if !(1..=255).contains(&classes) {
             return Err(Failure::new(format!("{name}: a scheme has from 1 to 255 classes")));
         }
-        if page_bytes > Outside::MOST_PAGE_BYTES {
-            let most = Outside::MOST_PAGE_BYTES;
+        if page_bytes > ExternalScheme::MOST_PAGE_BYTES {
+            let most = ExternalScheme::MOST_PAGE_BYTES;
             let why =
                 format!("{name} remembers {page_bytes} bytes of a page, and {most} are the most");
             return Err(Failure::new(why));
@@ -324,10 +324,10 @@ impl OwnScheme {
             fits.ok_or_else(|| BuildError::LargeState {
                 name: own.name.to_string(),
                 bytes: size_of::<<Called as Scheme>::Page>(),
-                most: Outside::MOST_PAGE_BYTES,
+                most: ExternalScheme::MOST_PAGE_BYTES,
             })
         };
-        let outside = Outside::made(info, Box::leak(Box::new(build)));
+        let outside = ExternalScheme::made(info, Box::leak(Box::new(build)));
         Ok(OwnScheme { outside, own })
     }
 
@@ -341,7 +341,7 @@ impl OwnScheme {
 /// The schemes of a replay that are not published.
 #[derive(Default)]
 pub struct OwnSchemes {
-    schemes: Vec<(&'static Own, Outside)>,
+    schemes: Vec<(&'static Own, ExternalScheme)>,
 }
 
 impl OwnSchemes {
@@ -352,7 +352,7 @@ impl OwnSchemes {
 
     /// The published schemes and these. Each set of them is kept once, for ever.
     pub fn registry(&self) -> Registry {
-        static SETS: OnceLock<Mutex<HashMap<Vec<usize>, &'static [Outside]>>> = OnceLock::new();
+        static SETS: OnceLock<Mutex<HashMap<Vec<usize>, &'static [ExternalScheme]>>> = OnceLock::new();
         let key = self.schemes.iter().map(|(own, _)| std::ptr::from_ref(*own).addr()).collect();
         let mut sets =
             SETS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);

@@ -49,14 +49,14 @@ def test_a_trained_model_recognises_frozen_pages_as_by_the_command(trace_file, t
     model = tmp_path / "model.json"
     command("train", trace_file, "-o", model, "--json", "-", "--quiet")
     theirs = command(
-        "sim", trace_file, "--scheme", "frozen:sepbit:by=model", "--model", model,
+        "sim", trace_file, "--scheme", "frozen:sepbit:recogniser=model", "--model", model,
         "--json", "-", "--no-timing", "--quiet",
     )  # fmt: skip
-    ours = fl.simulate(fl.open(trace_file), "frozen:sepbit:by=model", model=model, timing=False)
+    ours = fl.simulate(fl.open(trace_file), "frozen:sepbit:recogniser=model", model=model, timing=False)
     assert ours.report == theirs
     model.write_text("{}")
     with pytest.raises(fl.Error, match="model.json"):
-        fl.simulate(trace_file, "frozen:sepbit:by=model", model=model)
+        fl.simulate(trace_file, "frozen:sepbit:recogniser=model", model=model)
 
 
 def test_lists_and_traces_are_described_as_by_the_command(trace_file, command):

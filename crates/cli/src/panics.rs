@@ -9,9 +9,9 @@ use crate::failure::Failure;
 use crate::interrupt;
 
 /// The message and the place of the last panic.
-static LAST: Mutex<Option<Said>> = Mutex::new(None);
+static LAST: Mutex<Option<PanicMessage>> = Mutex::new(None);
 
-struct Said {
+struct PanicMessage {
     line: String,
     backtrace: Backtrace,
 }
@@ -37,6 +37,6 @@ fn remember(info: &PanicHookInfo<'_>) {
     let said = info.payload_as_str().unwrap_or("a panic");
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let place = info.location().map(|place| format!(" ({place})")).unwrap_or_default();
-    let said = Said { line: said + &place, backtrace: Backtrace::capture() };
+    let said = PanicMessage { line: said + &place, backtrace: Backtrace::capture() };
     *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
 }

@@ -27,7 +27,7 @@ pub fn parse() -> Result<Arguments, ExitCode> {
 }
 
 fn failure(error: &clap::Error) -> Failure {
-    let meant = Meant::from_arguments();
+    let meant = Suggestion::from_arguments();
     let wrong = |why: String| Failure::usage(&meant.name, &why).hint(meant.help());
     let argument = text(error, ContextKind::InvalidArg);
     // Users know "--zone <SIZE>" as --zone.
@@ -123,12 +123,12 @@ fn first_paragraph(text: &str) -> String {
 }
 
 /// The command that the user meant, as far as the arguments show it.
-struct Meant {
+struct Suggestion {
     command: clap::Command,
     name: String,
 }
 
-impl Meant {
+impl Suggestion {
     fn from_arguments() -> Self {
         let mut command = command();
         let mut names = Vec::new();
@@ -142,7 +142,7 @@ impl Meant {
             command = inner.clone();
         }
         let name = if names.is_empty() { "usage".to_string() } else { names.join(" ") };
-        Meant { command, name }
+        Suggestion { command, name }
     }
 
     fn help(&self) -> String {

@@ -6,6 +6,7 @@
 
 use crate::layout::OVERFLOW_TREE;
 use crate::mvcc::{Change, Write, WriteKind, WriteSet};
+use crate::node::{LONGEST_KEY, OVERFLOW, REFERENCE};
 use crate::overflow::Run;
 
 /// Pages got other contents, some were freed, and a node lost a child.
@@ -173,6 +174,10 @@ impl<'a> LoggedWrites<'a> {
         key.truncate(shared);
         key.extend_from_slice(of_key);
         let (mut value, mut behind) = behind.split_at_checked(value_len)?;
+        let is_reference = kind != WriteKind::PutOverflow || value_len == REFERENCE;
+        if !is_reference || key.len() > LONGEST_KEY || value_len >= OVERFLOW.into() {
+            return None;
+        }
         if kind == WriteKind::Patch {
             self.patches.clear();
             for (at, len) in places {
@@ -382,7 +387,7 @@ mod tests {
                 let value = vec![kind; usize::from(at)];
                 match kind {
                     0 => set.set(tree % 20, &key, WriteKind::Delete, &[]),
-                    1 => set.set(tree << 27, &key, WriteKind::PutOverflow, &value),
+                    1 => set.set(tree << 27, &key, WriteKind::PutOverflow, &[7; REFERENCE]),
                     2 => set.set(tree % 3, &key, WriteKind::Put, &value),
                     _ => set.patch(tree % 3, &key[..key.len() - 1], at, &value),
                 };

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p frostline --example own_scheme`
 
-use frostline::placement::Outside;
+use frostline::placement::ExternalScheme;
 use frostline::placement::registry::Registry;
 use frostline::placement::{
     BuildError, Info, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite,
@@ -44,7 +44,7 @@ impl Scheme for Recent {
     }
 }
 
-static MINE: [Outside; 1] = [Outside::of::<Recent>()];
+static MINE: [ExternalScheme; 1] = [ExternalScheme::of::<Recent>()];
 const SCHEMES: Registry = Registry::with(&MINE);
 
 /// Half of the writes go to a sixteenth of the pages.

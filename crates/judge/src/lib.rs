@@ -197,20 +197,66 @@ fn whole(image: Vec<u8>) -> Option<Vec<u8>> {
     Some([before, &vec![0; zeroes], behind].concat())
 }
 
-/// Puts the words of a delta or a tail into a page: behind four bytes of its time and one that
+/// Makes the changes of a delta or a tail in a page: behind four bytes of its time and one that
 /// counts the runs, each run has two bytes, words to pass over and words to set, and then come
-/// those words.
-fn apply(mut page: Vec<u8>, delta: &[u8]) -> Option<Vec<u8>> {
-    let runs = usize::from(*delta.get(4)?);
-    let (mut words, mut at) = (delta.get(5 + 2 * runs..)?, 0);
-    for run in delta[5..5 + 2 * runs].chunks(2) {
+/// those words. If the count has its highest bit set, words are moved first.
+fn apply(page: Vec<u8>, delta: &[u8]) -> Option<Vec<u8>> {
+    let (&count, rest) = delta.get(4..)?.split_first()?;
+    let (mut page, rest) = match count >> 7 {
+        0 => (page, rest),
+        _ => shift(page, rest)?,
+    };
+    let runs = 2 * usize::from(count & 0x7f);
+    let (mut words, mut at) = (rest.get(runs..)?, 0);
+    for run in rest[..runs].chunks(2) {
         at += 8 * usize::from(run[0]);
-        let (set, rest) = words.split_at_checked(8 * usize::from(run[1]))?;
+        let (set, behind) = words.split_at_checked(8 * usize::from(run[1]))?;
         page.get_mut(at..at + set.len())?.copy_from_slice(set);
         at += set.len();
-        words = rest;
+        words = behind;
     }
     Some(page)
+}
+
+/// Inserts and removes words as a delta says, but for as many of the first as the page has; returns
+/// what is behind them in the delta. They are counted in two bytes of the page. A word is inserted
+/// or removed before those up to an end, which moves with it; what lies behind that stays.
+fn shift(page: Vec<u8>, delta: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let field =
+        |at: usize| Some(usize::from(u16::from_le_bytes([*delta.get(at)?, *delta.get(at + 1)?])));
+    let (shifts, at) = (usize::from(*delta.first()?), field(1)?);
+    let number = u16::from_le_bytes([*page.get(at)?, *page.get(at + 1)?]);
+    let mut has = number.wrapping_sub(field(3)? as u16);
+    let mut end = field(5)?;
+    let mut words: Vec<_> = page.chunks(8).collect();
+    for n in 0..shifts {
+        let shift = field(7 + 2 * n)?;
+        let (at, removes) = (shift & 0x1ff, shift >> 9 & 1 == 1);
+        for _ in 0..(shift >> 10) + 1 {
+            let is_new = has == 0;
+            has = has.saturating_sub(1);
+            if at > end
+                || end > words.len()
+                || removes && at == end
+                || !removes && end == words.len()
+            {
+                return None;
+            }
+            match removes {
+                true => end -= 1,
+                false => end += 1,
+            }
+            if is_new && removes {
+                let removed = words.remove(at);
+                words.insert(end, removed);
+            } else if is_new {
+                let behind = words.remove(end - 1);
+                words.insert(at, behind);
+            }
+        }
+    }
+    let is_of_it = has == 0 && delta.len() >= 7 + 2 * shifts;
+    is_of_it.then(|| (words.concat(), &delta[7 + 2 * shifts..]))
 }
 
 #[cfg(test)]

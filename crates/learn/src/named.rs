@@ -21,7 +21,7 @@ pub fn forecaster(seed: u64) -> Box<dyn Forecaster> {
     Box::new(LifespanForecaster::new(seed))
 }
 
-/// Makes the recogniser called `by`: see [`Setup::recogniser`]. `by=model` uses `model`.
+/// Makes the recogniser called `by`: see [`Setup::recogniser`]. `recogniser=model` uses `model`.
 ///
 /// # Errors
 /// The name is unknown, or the model is missing, or it needs records that the writes do not have.

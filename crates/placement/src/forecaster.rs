@@ -10,7 +10,7 @@ pub type ForecastInputs = [f32; 6];
 
 /// A write whose lifespan became known.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Lesson {
+pub struct TrainingSample {
     /// The facts that were known when the page was written.
     pub inputs: ForecastInputs,
     /// The class of its lifespan, below [`FORECAST_CLASSES`].
@@ -33,7 +33,7 @@ pub trait Forecaster: Debug + Send {
 
     /// Begins a course of lessons; ends a course that is still going on. Returns the number of its
     /// batches.
-    fn begin(&mut self, lessons: &[Lesson]) -> u32;
+    fn begin(&mut self, lessons: &[TrainingSample]) -> u32;
 
     /// Learns from the next batch of the course; true if it was the last. Forecasts use the new
     /// knowledge from then on.

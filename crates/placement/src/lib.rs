@@ -51,6 +51,7 @@ mod dogi;
 mod entry;
 mod erased;
 mod events;
+mod external_scheme;
 mod fast22;
 mod forecaster;
 mod future;
@@ -61,7 +62,6 @@ mod log_class;
 mod meta_cache;
 mod methods;
 mod midas;
-mod outside;
 mod page;
 pub mod params;
 mod past;
@@ -87,14 +87,15 @@ pub use classifier::{Classified, Classifier, ClassifierSetup, LARGEST_CLASSIFIER
 pub use clock::Clock;
 pub use erased::{AnyState, Erased, INNER_WORDS, MOST_WORDS};
 pub use events::{FOLLOWING_MOST, Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
+pub use external_scheme::{ExternalScheme, MakeScheme};
 pub use fast22::Fast22;
 pub use forecaster::{
-    FORECAST_CLASSES, ForecastInputs, Forecaster, LARGEST_FORECASTER, Lesson, MakeForecaster,
+    FORECAST_CLASSES, ForecastInputs, Forecaster, LARGEST_FORECASTER, MakeForecaster,
+    TrainingSample,
 };
 pub use hotness::{Activity, Hotness};
 pub use log_class::LogClass;
 pub use meta_cache::MetaCache;
-pub use outside::{MakeScheme, Outside};
 pub use page::{NEVER, PageState, Stamp};
 pub use params::{BuildError, Param, Params, Value};
 pub use past::{Past, Pasts, Requests, log2_1p};

@@ -5,7 +5,7 @@ use crate::build::Setup;
 pub use crate::entry::Entry;
 use crate::entry::entry;
 use crate::erased::{AnyState, MOST_WORDS};
-use crate::outside::Outside;
+use crate::external_scheme::ExternalScheme;
 use crate::params::{BuildError, Params};
 use crate::scheme::Scheme;
 use crate::schemes;
@@ -84,7 +84,7 @@ const fn widest() -> usize {
 
 /// A scheme with parameters, and maybe its victim policy, fixed under a name of its own.
 #[derive(Clone, Copy, Debug)]
-pub struct Pairing {
+pub struct Preset {
     /// Name on the command line.
     pub name: &'static str,
     /// The scheme.
@@ -101,8 +101,8 @@ pub struct Pairing {
 
 /// The pairings that 2R compares with (PVLDB 13(11), 2020, sections 2.1 and 6), that MiDAS compares
 /// with (FAST 2024), and what databases use.
-pub const PAIRINGS: &[Pairing] = &[
-    Pairing {
+pub const PAIRINGS: &[Preset] = &[
+    Preset {
         name: "1r-greedy",
         scheme: "nosep",
         params: &[],
@@ -110,7 +110,7 @@ pub const PAIRINGS: &[Pairing] = &[
         summary: "one region, greedy cleaning: the common flash translation layer",
         source: "Kang et al., PVLDB 13(11), 2020, section 2.1",
     },
-    Pairing {
+    Preset {
         name: "lfs-cb",
         scheme: "nosep",
         params: &[],
@@ -118,7 +118,7 @@ pub const PAIRINGS: &[Pairing] = &[
         summary: "one region, cost-benefit cleaning",
         source: "Kang et al., PVLDB 13(11), 2020, section 6",
     },
-    Pairing {
+    Preset {
         name: "dac-cb",
         scheme: "dac",
         params: &[("classes", "4")],
@@ -126,7 +126,7 @@ pub const PAIRINGS: &[Pairing] = &[
         summary: "DAC with four regions, cost-benefit cleaning",
         source: "Kang et al., PVLDB 13(11), 2020, section 6",
     },
-    Pairing {
+    Preset {
         name: "cat",
         scheme: "nosep",
         params: &[],
@@ -134,7 +134,7 @@ pub const PAIRINGS: &[Pairing] = &[
         summary: "one region, cost-age-times cleaning",
         source: "Chiang and Chang, J. Systems and Software 1999; MiDAS, FAST 2024",
     },
-    Pairing {
+    Preset {
         name: "frostline",
         scheme: "survival",
         params: &[("hints", "yes")],
@@ -147,7 +147,7 @@ pub const PAIRINGS: &[Pairing] = &[
 /// The registry of schemes by name: those of this crate, and those that a program adds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Registry {
-    outside: &'static [Outside],
+    outside: &'static [ExternalScheme],
 }
 
 impl Registry {
@@ -164,7 +164,7 @@ impl Registry {
     /// static MINE: [Outside; 1] = [Outside::of::<Recent>()];
     /// const SCHEMES: Registry = Registry::with(&MINE);
     /// ```
-    pub const fn with(outside: &'static [Outside]) -> Self {
+    pub const fn with(outside: &'static [ExternalScheme]) -> Self {
         Registry { outside }
     }
 
@@ -174,7 +174,7 @@ impl Registry {
     }
 
     /// The scheme with this name, if it comes from another crate.
-    pub(crate) fn outside(self, name: &str) -> Option<&'static Outside> {
+    pub(crate) fn outside(self, name: &str) -> Option<&'static ExternalScheme> {
         self.outside.iter().find(|scheme| scheme.entry.info.name == name)
     }
 
@@ -182,7 +182,7 @@ impl Registry {
     pub(crate) fn find(
         self,
         name: &str,
-    ) -> Result<(&'static Entry, Option<&'static Pairing>), BuildError> {
+    ) -> Result<(&'static Entry, Option<&'static Preset>), BuildError> {
         if self.names().filter(|&known| known == name).count() > 1 {
             return Err(BuildError::NameTaken { name: name.to_string() });
         }

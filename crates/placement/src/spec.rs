@@ -6,7 +6,7 @@ use crate::classifier::{Classified, Classifier, ClassifierSetup};
 use crate::entry::Entry;
 use crate::erased::{Erased, INNER_WORDS};
 use crate::events::UserWrite;
-use crate::forecaster::{ForecastInputs, Forecaster, Lesson};
+use crate::forecaster::{ForecastInputs, Forecaster, TrainingSample};
 use crate::params::{BuildError, Param, Params};
 use crate::recogniser::{Candidates, Recogniser};
 use crate::registry::{Registry, dispatch};
@@ -173,7 +173,7 @@ pub fn build_inner(
 }
 
 /// Splits `frozen:NAME:...` into the parameters of the isolating scheme and the inner scheme:
-/// `frozen:dac:classes=4:apart=no` becomes `frozen:apart=no` and `dac:classes=4`.
+/// `frozen:dac:classes=4:separate=no` becomes `frozen:separate=no` and `dac:classes=4`.
 fn split_inner(text: &str) -> (String, Option<String>) {
     let Some((name, rest)) = text.split_once(':') else { return (text.to_string(), None) };
     let isolating = [schemes::frozen::Frozen::INFO, schemes::frozen_perfect::FrozenPerfect::INFO];
@@ -230,7 +230,7 @@ impl Forecaster for NoForecaster {
         0
     }
 
-    fn begin(&mut self, _: &[Lesson]) -> u32 {
+    fn begin(&mut self, _: &[TrainingSample]) -> u32 {
         0
     }
 

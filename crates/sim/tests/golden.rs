@@ -89,7 +89,7 @@ fn every_scheme_relocates_and_reclaims_what_it_did_before() {
         "frozen:lifespan",
         "frozen:sfs",
         "frozen:warcip",
-        "frozen:dac:apart=no",
+        "frozen:dac:separate=no",
         "frozen-perfect:dac",
     ];
     add(&mut table, "around another scheme", &recorded, (&around, &both[1..]), &zone(512));

@@ -105,7 +105,7 @@ fn once_the_volume_has_its_size_no_scheme_allocates() {
         // Zones may still be added from time to time, and a scheme that learns may grow vectors;
         // there are half a million writes.
         let entry = SCHEMES.iter().find(|entry| entry.info.name == name).unwrap();
-        let learns = entry.info.params.iter().any(|param| param.key == "by");
+        let learns = entry.info.params.iter().any(|param| param.key == "recogniser");
         let most = if learns { 2500 } else { 64 };
         assert!(work.allocations < most, "{name}: {} allocations", work.allocations);
     });

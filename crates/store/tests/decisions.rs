@@ -5,7 +5,7 @@
 //! zones are spared that none must be reset, for which a sync would end chunks early.
 
 use frostline_log::Counts;
-use frostline_placement::Outside;
+use frostline_placement::ExternalScheme;
 use frostline_placement::registry::Registry;
 use frostline_placement::{
     Activity, BuildError, Hotness, Info, LogClass, PageState, Params, Relocation, Scheme, Setup,
@@ -50,7 +50,7 @@ impl Scheme for Counted {
     }
 }
 
-static OUTSIDE: [Outside; 1] = [Outside::of::<Counted>()];
+static OUTSIDE: [ExternalScheme; 1] = [ExternalScheme::of::<Counted>()];
 const SCHEMES: Registry = Registry::with(&OUTSIDE);
 
 const PAGES: u32 = 1 << 12;

@@ -35,7 +35,7 @@ fn what_was_learned_of_frozen_pages_is_there_when_the_store_is_opened_again() {
     let shape = Shape { bytes: 64 << 20, zone_bytes: Some(256 << 10), ..Shape::default() };
     let device = in_memory(&shape).unwrap();
     let format = Format {
-        scheme: "frozen:nosep:sure=0.5".to_string(),
+        scheme: "frozen:nosep:confidence=0.5".to_string(),
         logical_pages: Some(u64::from(PAGES)),
         unit: 4096,
         hotness: true,

@@ -28,7 +28,7 @@ pub const DRAWS: bool = cfg!(feature = "draw");
 
 /// A wish of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum KeyCommand {
     /// None, up to now.
     GoOn,
     /// To end: q, Esc or Ctrl-C.

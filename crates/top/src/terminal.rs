@@ -12,7 +12,7 @@ use ratatui::crossterm::terminal::{
 };
 
 use crate::picture;
-use crate::{History, Wish};
+use crate::{History, KeyCommand};
 
 /// The whole terminal. It is as it was when this is dropped.
 pub struct Screen<W: Write> {
@@ -77,18 +77,18 @@ impl<W: Write> Drop for Screen<W> {
 ///
 /// # Errors
 /// The terminal can't be read.
-pub fn wish(patience: Duration) -> io::Result<Wish> {
+pub fn wish(patience: Duration) -> io::Result<KeyCommand> {
     if !event::poll(patience)? {
-        return Ok(Wish::GoOn);
+        return Ok(KeyCommand::GoOn);
     }
-    let Event::Key(key) = event::read()? else { return Ok(Wish::GoOn) };
+    let Event::Key(key) = event::read()? else { return Ok(KeyCommand::GoOn) };
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let ends = match key.code {
         KeyCode::Char('q') | KeyCode::Esc => true,
         KeyCode::Char('c') => control,
         _ => false,
     };
-    Ok(if ends && key.kind == KeyEventKind::Press { Wish::End } else { Wish::GoOn })
+    Ok(if ends && key.kind == KeyEventKind::Press { KeyCommand::End } else { KeyCommand::GoOn })
 }
 
 /// The picture as text, of this width and as high as it takes.

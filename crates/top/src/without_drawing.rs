@@ -5,7 +5,7 @@ use std::io::{self, Stderr, Stdout};
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use crate::{History, Wish};
+use crate::{History, KeyCommand};
 
 /// The whole terminal; never exists.
 pub struct Screen<W> {
@@ -51,7 +51,7 @@ impl<W> Screen<W> {
 ///
 /// # Errors
 /// Always.
-pub fn wish(_patience: Duration) -> io::Result<Wish> {
+pub fn wish(_patience: Duration) -> io::Result<KeyCommand> {
     refused()
 }
 

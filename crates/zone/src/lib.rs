@@ -51,10 +51,10 @@
 //! first append to its zonefs fails.
 
 mod buffer;
-mod chance;
 mod counted;
 mod device;
 mod error;
+mod fault_rng;
 mod faulty;
 mod file_dir;
 mod files;

@@ -159,7 +159,7 @@ impl<M: Medium> Zoned<M> {
     }
 
     /// Resets or finishes a zone.
-    fn settle(
+    fn change_state(
         &self,
         operation: Operation,
         zone: u32,
@@ -259,11 +259,11 @@ impl<M: Medium> Device for Zoned<M> {
     }
 
     fn reset(&self, zone: u32) -> Result<(), DeviceError> {
-        self.settle(Operation::Reset, zone, ZoneState::Empty, |medium| medium.reset(zone))
+        self.change_state(Operation::Reset, zone, ZoneState::Empty, |medium| medium.reset(zone))
     }
 
     fn finish(&self, zone: u32) -> Result<(), DeviceError> {
-        self.settle(Operation::Finish, zone, ZoneState::Full, |medium| medium.finish(zone))
+        self.change_state(Operation::Finish, zone, ZoneState::Full, |medium| medium.finish(zone))
     }
 
     fn flush(&self) -> Result<(), DeviceError> {

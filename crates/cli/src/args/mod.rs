@@ -168,7 +168,7 @@ pub struct SimArgs {
     /// The reading of the papers to follow
     #[arg(long, value_name = "S", default_value = "published")]
     pub semantics: SemanticsArg,
-    /// The model that recognises frozen pages for schemes with by=model, made by `frostline train`
+    /// The model that recognises frozen pages for schemes with recogniser=model, made by `frostline train`
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
     /// Seed of the random choices of schemes and victim policies

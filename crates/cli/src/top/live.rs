@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use frostline_benches::{Event, Monitor};
-use frostline_top::{History, Screen, Wish, wish};
+use frostline_top::{History, KeyCommand, Screen, wish};
 use signal_hook::consts::SIGINT;
 use signal_hook::low_level;
 
@@ -59,7 +59,7 @@ impl<'a> Live<'a> {
         let note = format!("{}  q: end", drawn.note);
         if let Some(screen) = &mut drawn.screen {
             screen.draw(&drawn.history, &title, &note)?;
-            if wish(Duration::ZERO)? == Wish::End {
+            if wish(Duration::ZERO)? == KeyCommand::End {
                 // As Ctrl-C would have done without the picture.
                 low_level::raise(SIGINT)?;
             }

@@ -6,7 +6,7 @@ mod source;
 use std::io::{IsTerminal, stdout};
 use std::time::{Duration, Instant};
 
-use frostline_top::{DRAWS, History, Screen, Wish, text, wish};
+use frostline_top::{DRAWS, History, KeyCommand, Screen, text, wish};
 
 use self::source::ViewSource;
 use crate::args::TopArgs;
@@ -74,7 +74,7 @@ fn show(
     while !interrupt.has_come() {
         let drawn = Instant::now();
         screen.draw(&history, &title, &format!("{note}q: end"))?;
-        if wish(interval.saturating_sub(drawn.elapsed()))? == Wish::End {
+        if wish(interval.saturating_sub(drawn.elapsed()))? == KeyCommand::End {
             break;
         }
         match source.next() {

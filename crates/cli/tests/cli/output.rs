@@ -289,7 +289,9 @@ fn no_command_writes_over_what_it_reads() {
     }
     for m in &model {
         refused(&format!("model eval m.u32 z.u32 --json {m}"));
-        refused(&format!("sim z.u32 --scheme frozen:sepbit:by=model --model m.u32 --json {m}"));
+        refused(&format!(
+            "sim z.u32 --scheme frozen:sepbit:recogniser=model --model m.u32 --json {m}"
+        ));
     }
     assert_eq!(scratch.names(), before);
     assert!(content == ["z.u32", "m.u32"].map(|file| std::fs::read(scratch.path(file)).unwrap()));

@@ -1,10 +1,11 @@
 //! Changes of a node: in a private page, or in a frame whose latch is held.
 
 use frostline_placement::{Activity, Hotness};
+use frostline_store::ChangedWords;
 
 use super::layout::*;
-use super::page::{PAGE_BYTES, PageBytes};
-use super::view::{Node, head_of};
+use super::page::{HINT_COUNT, PAGE_BYTES, PageBytes};
+use super::view::{Node, Slot, head_of};
 
 /// A node that is being changed: in a page of the caller's own, or in a frame whose latch the
 /// caller holds. No other thread changes it meanwhile.
@@ -51,7 +52,7 @@ impl<'a> NodeMut<'a> {
         page.set_u64(POSITION, 0);
         page.set_u32(TREE, tree);
         let mut node = NodeMut { page };
-        node.set_u16(LEVEL, level as u16);
+        node.set_u16(STEPS_AND_LEVEL, (level as u16) << 8);
         node.set_u16(HEAP, PAGE_BYTES as u16);
         node.set_u16(PREFIX, fences.prefix_len() as u16);
         node.set_fence(LOWER, fences.lower);
@@ -140,8 +141,7 @@ impl<'a> NodeMut<'a> {
             self.tidy();
         }
         self.note_insertion(index);
-        let at = SLOTS + index * SLOT;
-        self.page.copy_range(at + SLOT, self.page, at, slots_end - at);
+        self.page.insert_word(SLOTS / SLOT + index, slots_end / SLOT);
         self.set_u16(COUNT, self.u16(COUNT) as u16 + 1);
         self.fill_slot(index, &key[self.u16(PREFIX)..], record);
         self.set_hints(index);
@@ -154,32 +154,44 @@ impl<'a> NodeMut<'a> {
         let offset = self.allocate(bytes);
         self.page.write(offset, key);
         self.page.write(offset + key.len(), record.value);
-        let at = SLOTS + index * SLOT;
-        let lengths = (key.len() as u64) << 48 | (offset as u64) << 32;
-        self.page.write(at, &(lengths | u64::from(head_of(key))).to_le_bytes());
-        self.set_u16(at + 8, record.value.len() as u16 | record.flags);
-        if record.flags & GHOST != 0 {
+        self.set_slot(index, Slot::new(offset, key.len(), record), head_of(key));
+        if record.flags == GHOST {
             self.set_u16(GHOSTS, self.u16(GHOSTS) as u16 + 1);
         }
+    }
+
+    fn set_slot(&mut self, index: usize, slot: Slot, head: u32) {
+        self.page.set_u64(SLOTS + index * SLOT, slot.word(head));
+    }
+
+    /// Changes what a slot has besides the head.
+    fn alter_slot(&mut self, index: usize, slot: Slot) {
+        self.set_slot(index, slot, self.node().head(index));
     }
 
     /// Follows whether records are inserted in ascending order at one place of the page.
     fn note_insertion(&mut self, index: usize) {
         let follows = index == self.u16(ASCENDING) + 1;
-        let ascending = if follows { (self.u16(ASCENDING + 2) + 1).min(1000) } else { 0 };
+        let ascending = if follows { self.steps() + 1 } else { 0 };
         self.set_ascending(index, ascending);
+    }
+
+    fn steps(&self) -> usize {
+        self.u16(STEPS_AND_LEVEL) & 0xff
     }
 
     /// The number of insertions up to the last that each came right behind the one before, if the
     /// next is to be inserted at `index`.
     pub fn ascending(&self, index: usize) -> usize {
-        if index == self.u16(ASCENDING) + 1 { self.u16(ASCENDING + 2) } else { 0 }
+        if index == self.u16(ASCENDING) + 1 { self.steps() } else { 0 }
     }
 
-    /// Records slot `last` as the last insertion, the end of a run of `steps` ascending ones.
+    /// Records slot `last` as the last insertion, the end of a run of `steps` ascending ones, or
+    /// more than are counted.
     pub fn set_ascending(&mut self, last: usize, steps: usize) {
         self.set_u16(ASCENDING, last as u16);
-        self.set_u16(ASCENDING + 2, steps as u16);
+        let level = self.u16(STEPS_AND_LEVEL) & 0xff00;
+        self.set_u16(STEPS_AND_LEVEL, (level | steps.min(0xff)) as u16);
     }
 
     /// Replaces the value of slot `index`, whose key is `key`. False, and nothing changed, if it
@@ -210,9 +222,8 @@ impl<'a> NodeMut<'a> {
         let slot = self.node().slot(index);
         self.set_u16(LIVE, (self.u16(LIVE) - slot.bytes()) as u16);
         self.set_u16(GHOSTS, (self.u16(GHOSTS) - usize::from(slot.is_ghost())) as u16);
-        let at = SLOTS + index * SLOT;
-        self.set_u16(at + 6, 0);
-        self.set_u16(at + 8, 0);
+        let record = Record { value: &[], flags: 0 };
+        self.alter_slot(index, Slot::new(slot.offset(), 0, record));
     }
 
     /// Overwrites bytes of the value of slot `index` from `at`; what lies beyond the value is
@@ -231,7 +242,7 @@ impl<'a> NodeMut<'a> {
         let slot = self.node().slot(index);
         if !slot.is_ghost() {
             self.set_u16(LIVE, (self.u16(LIVE) - slot.value_len()) as u16);
-            self.set_u16(SLOTS + index * SLOT + 8, GHOST);
+            self.alter_slot(index, slot.with_flags(GHOST));
             self.set_u16(GHOSTS, self.u16(GHOSTS) as u16 + 1);
         }
     }
@@ -239,16 +250,15 @@ impl<'a> NodeMut<'a> {
     fn set_flags(&mut self, index: usize, flags: u16) {
         let slot = self.node().slot(index);
         let ghosts = self.u16(GHOSTS) - usize::from(slot.is_ghost());
-        self.set_u16(GHOSTS, (ghosts + usize::from(flags & GHOST != 0)) as u16);
-        self.set_u16(SLOTS + index * SLOT + 8, slot.value_len() as u16 | flags);
+        self.set_u16(GHOSTS, (ghosts + usize::from(flags == GHOST)) as u16);
+        self.alter_slot(index, slot.with_flags(flags));
     }
 
     /// Removes slot `index`.
     pub fn remove(&mut self, index: usize) {
         self.forget(index);
-        let at = SLOTS + index * SLOT;
-        let slots_end = SLOTS + self.u16(COUNT) * SLOT;
-        self.page.copy_range(at, self.page, at + SLOT, slots_end - at - SLOT);
+        let first = SLOTS / SLOT;
+        self.page.remove_word(first + index, first + self.u16(COUNT));
         self.set_u16(COUNT, self.u16(COUNT) as u16 - 1);
         self.set_hints(index);
     }
@@ -261,21 +271,44 @@ impl<'a> NodeMut<'a> {
         for field in [LOWER, UPPER] {
             let (at, len) = (self.u16(field), self.u16(field + 2));
             if at != 0 {
-                self.move_to_heap(&old, at, len, field);
+                let to = self.move_to_heap(&old, at, len);
+                self.set_u16(field, to as u16);
             }
         }
         for index in 0..node.count() {
             let slot = node.slot(index);
-            self.move_to_heap(&old, slot.offset(), slot.bytes(), SLOTS + index * SLOT + 4);
+            let to = self.move_to_heap(&old, slot.offset(), slot.bytes());
+            self.alter_slot(index, slot.at(to));
         }
     }
 
-    /// Moves bytes of the old page to the heap, and updates the field that points to them.
-    fn move_to_heap(&mut self, old: &PageBytes, at: usize, len: usize, field: usize) {
+    /// Moves bytes of the old page to the heap, and returns where they are.
+    fn move_to_heap(&mut self, old: &PageBytes, at: usize, len: usize) -> usize {
         let to = self.u16(HEAP) - len;
         self.set_u16(HEAP, to as u16);
         self.page.copy_range(to, old, at, len);
-        self.set_u16(field, to as u16);
+        to
+    }
+
+    /// Begins with a page that was read, and may differ from its base in these words. False if it is
+    /// no node.
+    pub fn arrive(&mut self, bytes: &[u8], mut changed: ChangedWords) -> bool {
+        self.page.set(bytes, &ChangedWords::NONE);
+        changed.set_shift_number(self.u16(SHIFTS) as u16);
+        self.page.set_changed(&changed);
+        self.mark_behind();
+        let is_sound = self.node().is_sound() && changed.shift_number() == self.u16(SHIFTS) as u16;
+        if is_sound {
+            self.set_all_hints();
+        }
+        is_sound
+    }
+
+    /// The page is about to be written: it says how many slots were inserted and removed.
+    pub fn depart(&mut self) {
+        self.page.note(|changed| changed.set_shift_number_at(SHIFTS as u16));
+        self.set_u16(SHIFTS, self.page.changed_words().shift_number());
+        self.mark_behind();
     }
 
     /// Brings all hints up to date, after records were appended.
@@ -296,8 +329,7 @@ impl<'a> NodeMut<'a> {
         let first =
             if before == step && after == step { (index / step).saturating_sub(1) } else { 0 };
         for hint in first..HINT_COUNT {
-            let slot = SLOTS + (hint + 1) * step * SLOT;
-            self.page.set_u32(HINTS + hint * 4, self.page.eight_at(slot) as u32);
+            self.page.set_hint(hint, self.node().head((hint + 1) * step));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::edit::NodeMut;
 use super::layout::{COUNT, HEAP, SLOT, SLOTS};
 use super::page::{PAGE_BYTES, PageBytes};
 use super::view::Node;
@@ -31,7 +32,8 @@ pub fn restore_image<'a>(bytes: &'a [u8], page: &PageBytes) -> Option<&'a [u8]> 
     }
     page.write(0, &image[..low]);
     page.write(high, &image[low..]);
-    Node::of(page).is_sound().then_some(rest)
+    Node::of(page).is_sound().then(|| NodeMut::of(page).set_all_hints())?;
+    Some(rest)
 }
 
 /// Makes the empty middle of a page zeroes, so that a store leaves it out.

@@ -5,7 +5,8 @@
 //!   8  written u64       write time of the version before the one in memory
 //!  16  activity [u8;16]  of the page up to that write; as it was in the page's base after a delta
 //!  32  tree u32          the page number of its tree's root
-//!  36  level u16         0 is a leaf
+//!  36  shifts u16        slots that were inserted and removed, ever: it tells what a delta may
+//!                        find in its base
 //!  38  count u16         slots
 //!  40  heap u16          where the heap begins
 //!  42  live u16          bytes of the heap that are in use
@@ -13,11 +14,13 @@
 //!  46  ghosts u16        records that were deleted, and are still there for older snapshots
 //!  48  lower u16 u16     offset and length of the lower fence: no key is smaller
 //!  52  upper u16 u16     of the upper fence: all keys are smaller; offset 0 means infinity
-//!  56  ascending u16 u16 where the last record was inserted, and how many came in order there
+//!  56  ascending u16 u8  where the last record was inserted, and how many came in order there
+//!  59  level u8          0 is a leaf
 //!  60  behind u32        how far before the position all records of the log are in the page, for
 //!                        sure: those between were perhaps on their way. The largest: not known
-//!  64  hints [u32;16]    heads of evenly spaced slots
-//! 128  slots [10]        head u32, offset u16, key length u16, value length u16 with flags
+//!  64  slots u64         from the lowest bit on: 12 bits of the offset, 10 of the key's length, 11 of
+//!                        the value's, of which two stand for values that are deleted or elsewhere;
+//!                        31 of the head
 //!      ...
 //!      heap              the key without its prefix, then the value; fences
 //! 4096
@@ -35,8 +38,8 @@ pub const ACTIVITY: usize = 16;
 pub const ACTIVITY_WORDS: Range<usize> = ACTIVITY / 8..TREE / 8;
 /// Offset of the root's page number.
 pub const TREE: usize = 32;
-/// Offset of the level.
-pub const LEVEL: usize = 36;
+/// Offset of the number of slots that were inserted and removed.
+pub const SHIFTS: usize = 36;
 /// Offset of the number of slots.
 pub const COUNT: usize = 38;
 /// Offset of the heap's beginning.
@@ -51,25 +54,24 @@ pub const GHOSTS: usize = 46;
 pub const LOWER: usize = 48;
 /// Offset of the upper fence's offset and length.
 pub const UPPER: usize = 52;
-/// Offset of the last insertion's slot and of the number of insertions in order.
+/// Offset of the last insertion's slot.
 pub const ASCENDING: usize = 56;
+/// Offset of the number of insertions in order, and in the byte behind it of the level.
+pub const STEPS_AND_LEVEL: usize = 58;
 /// Offset of how far behind the position all records are in the page.
 pub const BEHIND: usize = 60;
-/// Offset of the hints.
-pub const HINTS: usize = 64;
-/// The number of hints. A search takes steps of halves of it.
-pub const HINT_COUNT: usize = 16;
 /// Offset of the slots.
-pub const SLOTS: usize = 128;
+pub const SLOTS: usize = 64;
 /// Bytes of a slot.
-pub const SLOT: usize = 10;
+pub const SLOT: usize = 8;
 
-/// In a slot's value length: the record was deleted.
-pub const GHOST: u16 = 1 << 15;
-/// In a slot's value length: the value is the reference to pieces that are kept elsewhere.
-pub const OVERFLOW: u16 = 1 << 14;
-/// In a slot's value length: the length.
-pub const LENGTH: u16 = (1 << 13) - 1;
+/// In place of a slot's value length: the record was deleted, and has no value.
+pub const GHOST: u16 = 2047;
+/// In place of a slot's value length: the value is the [reference](REFERENCE) to pieces that are
+/// kept elsewhere.
+pub const OVERFLOW: u16 = 2046;
+/// Bytes of a reference.
+pub const REFERENCE: usize = 12;
 
 /// The longest key, in bytes.
 pub const LONGEST_KEY: usize = 512;

@@ -15,7 +15,7 @@ mod view;
 pub use edit::{Fences, NodeMut, Record};
 pub use expected::Expected;
 pub use image::{append_image, clear_middle, middle, middle_words, restore_image};
-pub use layout::{ACTIVITY_WORDS, LONGEST_KEY, LONGEST_RECORD, OVERFLOW, SLOT, SLOTS};
+pub use layout::{ACTIVITY_WORDS, LONGEST_KEY, LONGEST_RECORD, OVERFLOW, REFERENCE, SLOT, SLOTS};
 pub use page::{PAGE_BYTES, PageBytes};
 pub use view::{Node, Slot};
 

@@ -12,11 +12,12 @@
 //!
 //! Beside its words a page has two bits for each: those of the page's delta on the device, and
 //! those that changed [since](frostline_store::ChangedWords), so that a write may leave out the
-//! others.
+//! others; the words that were inserted among others or removed; and hints for the search, which
+//! are not on the device.
 
 use std::cmp::Ordering;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use frostline_store::ChangedWords;
 
@@ -38,7 +39,14 @@ pub struct PageBytes {
     changed: [AtomicU64; WORDS / GROUP],
     /// A bit for each word that the delta has.
     in_delta: [AtomicU64; WORDS / GROUP],
+    /// The words that were inserted or removed since the page's base.
+    shifts: [AtomicU64; WORDS / GROUP],
+    /// Heads of evenly spaced slots.
+    hints: [AtomicU32; HINT_COUNT],
 }
+
+/// The number of hints. A search takes steps of halves of it.
+pub const HINT_COUNT: usize = 16;
 
 impl PageBytes {
     /// A page of zeroes.
@@ -47,6 +55,8 @@ impl PageBytes {
             words: [const { AtomicU64::new(0) }; WORDS],
             changed: [const { AtomicU64::new(0) }; WORDS / GROUP],
             in_delta: [const { AtomicU64::new(0) }; WORDS / GROUP],
+            shifts: [const { AtomicU64::new(0) }; WORDS / GROUP],
+            hints: [const { AtomicU32::new(0) }; HINT_COUNT],
         }
     }
 
@@ -130,6 +140,12 @@ impl PageBytes {
     #[inline]
     pub fn u64_at(&self, at: usize) -> u64 {
         self.word(at / 8)
+    }
+
+    /// A hint.
+    #[inline(always)]
+    pub fn hint(&self, index: usize) -> u32 {
+        self.hints[index % HINT_COUNT].load(Relaxed)
     }
 
     /// The eight bytes from any offset on, as a number.
@@ -230,6 +246,16 @@ impl PageBytes {
         self.set_word(at / 8, value);
     }
 
+    /// Sets a hint.
+    #[inline]
+    pub fn set_hint(&self, index: usize, head: u32) {
+        self.hints[index % HINT_COUNT].store(head, Relaxed);
+    }
+
+    fn copy_hints(&self, other: &PageBytes) {
+        (0..HINT_COUNT).for_each(|index| self.set_hint(index, other.hint(index)));
+    }
+
     /// Sets the bytes from `at` on.
     #[inline]
     pub fn write(&self, at: usize, bytes: &[u8]) {
@@ -248,8 +274,7 @@ impl PageBytes {
         }
     }
 
-    /// Sets the `len` bytes from `to` on to those of `page` from `at` on. `page` may be this page,
-    /// and the ranges may overlap.
+    /// Sets the `len` bytes from `to` on to those of another page from `at` on.
     pub fn copy_range(&self, to: usize, page: &PageBytes, at: usize, len: usize) {
         if len == 0 {
             return;
@@ -266,7 +291,7 @@ impl PageBytes {
         }
         if first == last {
             self.merge(first, above & below, from(first));
-        } else if to < at {
+        } else {
             self.merge(first, above, from(first));
             // Each word is loaded once, before the store that may replace it.
             let mut low = page.word(source(first + 1) / 8);
@@ -276,16 +301,33 @@ impl PageBytes {
                 low = high;
             }
             self.merge(last, below, from(last));
-        } else {
-            self.merge(last, below, from(last));
-            let mut high = page.word(source(last) / 8);
-            for index in (first + 1..last).rev() {
-                let low = page.word(source(index) / 8);
-                self.words[index % WORDS].store(joined(low, high, shift).to_le(), Relaxed);
-                high = low;
-            }
-            self.merge(first, above, from(first));
         }
+    }
+
+    /// Inserts a word before another: it and those behind move up by one, up to `end`, which is
+    /// inside the page. What the new one holds is to be set.
+    pub fn insert_word(&self, at: usize, end: usize) {
+        for index in (at..end).rev() {
+            self.words[(index + 1) % WORDS].store(self.words[index % WORDS].load(Relaxed), Relaxed);
+        }
+        self.note_shift(|changed| changed.insert_word(at, end));
+    }
+
+    /// Removes a word: those behind it move down by one, up to `end`.
+    pub fn remove_word(&self, at: usize, end: usize) {
+        for index in at + 1..end {
+            self.words[(index - 1) % WORDS].store(self.words[index % WORDS].load(Relaxed), Relaxed);
+        }
+        self.note_shift(|changed| changed.remove_word(at, end));
+    }
+
+    /// Notes that words moved, or that the page is to be written as a whole.
+    fn note_shift(&self, note: impl FnOnce(&mut ChangedWords) -> bool) {
+        self.note(|changed| {
+            if !note(changed) {
+                changed.forget_base();
+            }
+        });
     }
 
     /// Sets the whole page, of which `changed` are the words that may differ from its base.
@@ -304,17 +346,19 @@ impl PageBytes {
     #[inline]
     pub fn copy_from(&self, other: &PageBytes) {
         self.set_words(0, WORDS, |n| other.words[n].load(Relaxed));
+        self.copy_hints(other);
     }
 
     /// The same in a page of the caller's own: what changes in it is not noted.
     #[inline]
     pub fn become_copy_of(&mut self, other: &PageBytes) {
-        let (mine, other) = (self.words.as_chunks_mut::<STEP>().0, other.words.as_chunks().0);
-        for (mine, other) in mine.iter_mut().zip::<&[[AtomicU64; STEP]]>(other) {
-            for (index, word) in other.iter().enumerate() {
+        let (mine, theirs) = (self.words.as_chunks_mut::<STEP>().0, other.words.as_chunks().0);
+        for (mine, theirs) in mine.iter_mut().zip::<&[[AtomicU64; STEP]]>(theirs) {
+            for (index, word) in theirs.iter().enumerate() {
                 *mine[index].get_mut() = word.load(Relaxed);
             }
         }
+        self.copy_hints(other);
     }
 
     /// Sets the bytes of a range to zero.
@@ -332,15 +376,24 @@ impl PageBytes {
 
 /// Words that changed since the page's base: those of its delta, and those that changed since.
 impl PageBytes {
+    /// These words.
+    pub fn changed_words(&self) -> ChangedWords {
+        let load = |words: &[AtomicU64; WORDS / GROUP]| {
+            std::array::from_fn(|group| words[group].load(Relaxed))
+        };
+        ChangedWords::from_bits([&self.in_delta, &self.changed, &self.shifts].map(load))
+    }
+
     /// These words without those of some ranges.
     pub fn changed_outside(&self, ranges: &[Range<usize>]) -> ChangedWords {
         let mut inside = ChangedWords::NONE;
         ranges.iter().for_each(|range| inside.add(range.clone()));
-        let [_, inside] = inside.bits();
-        let outside = |words: &[AtomicU64; WORDS / GROUP]| {
-            std::array::from_fn(|group| words[group].load(Relaxed) & !inside[group])
-        };
-        ChangedWords::from_bits(outside(&self.in_delta), outside(&self.changed))
+        let [_, inside, _] = inside.bits();
+        let [mut in_delta, mut changed, shifts] = self.changed_words().bits();
+        for words in [&mut in_delta, &mut changed] {
+            words.iter_mut().zip(inside).for_each(|(bits, inside)| *bits &= !inside);
+        }
+        ChangedWords::from_bits([in_delta, changed, shifts])
     }
 
     /// True if the page's delta has the word at an offset.
@@ -348,21 +401,11 @@ impl PageBytes {
         self.in_delta[at / 8 / GROUP].load(Relaxed) >> (at / 8 % GROUP) & 1 == 1
     }
 
-    /// The page is being written as a delta: its words change no more since that.
-    pub fn begin_delta(&self) {
-        self.move_bits(&self.changed, &self.in_delta);
-    }
-
-    /// The page's delta may not have been written: its words changed since the base.
-    pub fn forget_delta(&self) {
-        self.move_bits(&self.in_delta, &self.changed);
-    }
-
-    fn move_bits(&self, from: &[AtomicU64; WORDS / GROUP], to: &[AtomicU64; WORDS / GROUP]) {
-        for (from, to) in from.iter().zip(to) {
-            to.store(to.load(Relaxed) | from.load(Relaxed), Relaxed);
-            from.store(0, Relaxed);
-        }
+    /// Notes something of these words as a whole.
+    pub fn note(&self, note: impl FnOnce(&mut ChangedWords)) {
+        let mut changed = self.changed_words();
+        note(&mut changed);
+        self.set_changed(&changed);
     }
 
     /// Marks the word at an offset as changed.
@@ -375,23 +418,17 @@ impl PageBytes {
         self.changed.iter().all(|bits| bits.load(Relaxed) == !0)
     }
 
-    /// All words changed.
-    pub fn set_all_changed(&self) {
-        self.set_changed(&ChangedWords::from_bits([0; WORDS / GROUP], [!0; WORDS / GROUP]));
-    }
-
     /// These words changed, and no others.
     pub fn set_changed(&self, words: &ChangedWords) {
-        let [in_delta, changed] = words.bits();
-        for (group, (in_delta, changed)) in in_delta.into_iter().zip(changed).enumerate() {
-            self.in_delta[group].store(in_delta, Relaxed);
-            self.changed[group].store(changed, Relaxed);
+        let sets = [&self.in_delta, &self.changed, &self.shifts].into_iter().zip(words.bits());
+        for (set, bits) in sets {
+            set.iter().zip(bits).for_each(|(set, bits)| set.store(bits, Relaxed));
         }
     }
 }
 
 impl PageBytes {
-    /// Asks the processor to load the page's first lines, which a search begins with.
+    /// Asks the processor to load the page's first line and its hints, which a search begins with.
     #[inline]
     #[allow(unsafe_code)]
     pub fn prefetch(&self) {
@@ -400,7 +437,7 @@ impl PageBytes {
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>((&raw const self.words[0]).cast());
-            _mm_prefetch::<_MM_HINT_T0>((&raw const self.words[8]).cast());
+            _mm_prefetch::<_MM_HINT_T0>((&raw const self.hints).cast());
         }
     }
 }
@@ -531,7 +568,7 @@ mod tests {
                 let mut read = vec![7];
                 page.append_to(at, len, &mut read);
                 assert_eq!(read[1..], bytes[at..at + len]);
-                page.copy_range(to, &page, at, len);
+                page.copy_range(to, &page.clone(), at, len);
                 bytes.copy_within(at..at + len, to);
                 assert!(bytes_of(&page) == bytes, "{len} bytes from {at} to {to}");
                 let written = vec![0xee; len];
@@ -564,7 +601,6 @@ mod tests {
     enum Store {
         Number(usize, u64),
         Write(usize, Vec<u8>),
-        Move(usize, usize, usize),
         Copy(usize, usize, usize),
         Clear(usize, usize),
         Replace(usize, u8),
@@ -576,7 +612,6 @@ mod tests {
         prop_oneof![
             (at(), any::<u64>()).prop_map(|(at, number)| Store::Number(at, number)),
             (at(), prop::collection::vec(0..2u8, 0..600)).prop_map(|(at, b)| Store::Write(at, b)),
-            (at(), at(), len()).prop_map(|(to, at, len)| Store::Move(to, at, len)),
             (at(), at(), len()).prop_map(|(to, at, len)| Store::Copy(to, at, len)),
             (at(), len()).prop_map(|(at, len)| Store::Clear(at, len)),
             (at(), any::<u8>()).prop_map(|(at, byte)| Store::Replace(at, byte)),
@@ -613,10 +648,6 @@ mod tests {
                     Store::Write(at, bytes) => {
                         page.write(*at, bytes);
                         (*at, bytes.len())
-                    }
-                    &Store::Move(to, at, len) => {
-                        page.copy_range(to, &page, at, len);
-                        (to, len)
                     }
                     &Store::Copy(to, at, len) => {
                         page.copy_range(to, &other, at, len);
@@ -660,7 +691,7 @@ mod tests {
         page.copy_from(&other);
         page.set_u16(46, u16::from_le_bytes([bytes[46], bytes[47]]));
         assert_eq!(page.changed_outside(&[]), ChangedWords::NONE);
-        page.set_all_changed();
+        page.note(ChangedWords::forget_base);
         assert!(
             page.is_all_changed()
                 && page.changed_outside(&[0..100, 100..WORDS]) == ChangedWords::NONE

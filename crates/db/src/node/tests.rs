@@ -80,7 +80,7 @@ proptest! {
                         map.insert(key, Some(value.clone()));
                     } else {
                         let old = map.get(&key).and_then(Option::as_ref).map_or(0, Vec::len);
-                        let slot = if found { 0 } else { 10 + key.len() - node.node().prefix_len() };
+                        let slot = if found { 0 } else { SLOT + key.len() - node.node().prefix_len() };
                         prop_assert!(node.node().room() + old < value.len() + slot);
                     }
                 }

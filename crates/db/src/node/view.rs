@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
+use super::edit::Record;
 use super::layout::*;
-use super::page::{PAGE_BYTES, PageBytes, low_bytes, up_to_eight};
+use super::page::{HINT_COUNT, PAGE_BYTES, PageBytes, low_bytes, up_to_eight};
 
 /// A B+-tree's node in a page. If the page can change during a read, the result is valid only after
 /// the latch's version was checked.
@@ -17,23 +18,58 @@ pub struct Node<'a> {
 pub struct Slot {
     offset: usize,
     key: usize,
+    /// The value's length, [`GHOST`] or [`OVERFLOW`].
     value: u16,
 }
 
 impl Slot {
+    /// A slot of a record with this head.
+    pub(super) fn new(offset: usize, key: usize, record: Record<'_>) -> Slot {
+        debug_assert!(record.flags != OVERFLOW || record.value.len() == REFERENCE);
+        let value = if record.flags == 0 { record.value.len() as u16 } else { record.flags };
+        Slot { offset, key, value }
+    }
+
+    /// The slot of a word. An offset of 0 stands for the end of the page.
+    #[inline(always)]
+    fn of_word(word: u64) -> Slot {
+        let offset = (word as usize).wrapping_sub(1) % PAGE_BYTES + 1;
+        Slot { offset, key: (word >> 12) as usize & 0x3ff, value: (word >> 22) as u16 & 0x7ff }
+    }
+
+    /// The word of a slot whose key has this head.
+    pub(super) fn word(self, head: u32) -> u64 {
+        let lengths = (self.key as u64) << 12 | u64::from(self.value) << 22;
+        u64::from(head) << 33 | lengths | (self.offset % PAGE_BYTES) as u64
+    }
+
+    /// The same record at another offset.
+    pub(super) fn at(self, offset: usize) -> Slot {
+        Slot { offset, ..self }
+    }
+
+    /// The same key with another value of as many bytes, or with none if it is a ghost.
+    pub(super) fn with_flags(self, flags: u16) -> Slot {
+        Slot { value: if flags == 0 { self.value_len() as u16 } else { flags }, ..self }
+    }
+
     /// True if the record was deleted.
     pub fn is_ghost(self) -> bool {
-        self.value & GHOST != 0
+        self.value == GHOST
     }
 
     /// True if the value lies elsewhere, in overflow records.
     pub fn is_overflow(self) -> bool {
-        self.value & OVERFLOW != 0
+        self.value == OVERFLOW
     }
 
     /// Bytes of the value.
     pub fn value_len(self) -> usize {
-        usize::from(self.value & LENGTH)
+        match self.value {
+            GHOST => 0,
+            OVERFLOW => REFERENCE,
+            len => len.into(),
+        }
     }
 
     /// Bytes of the key without the prefix.
@@ -56,16 +92,22 @@ impl Slot {
         self.offset + self.key
     }
 
-    /// The flags of the value.
+    /// [`GHOST`], [`OVERFLOW`] or 0.
     pub fn flags(self) -> u16 {
-        self.value & !LENGTH
+        if self.is_ghost() || self.is_overflow() { self.value } else { 0 }
     }
 }
 
-/// The first four bytes of a key without its prefix, as a number that orders as they do.
+/// The first 31 bits of a key without its prefix, as a number that orders as they do.
 #[inline]
 pub fn head_of(key: &[u8]) -> u32 {
-    (first_eight(key) >> 32) as u32
+    head_of_word(first_eight(key))
+}
+
+/// The head in a slot's word, or in the first eight bytes of a key.
+#[inline(always)]
+fn head_of_word(word: u64) -> u32 {
+    (word >> 33) as u32
 }
 
 /// The first eight bytes of a key, with zeroes behind its end, as a number that orders as they do.
@@ -114,7 +156,7 @@ impl<'a> Node<'a> {
     /// Levels below this one: 0 for a leaf.
     #[inline]
     pub fn level(self) -> usize {
-        usize::from(self.page.u16_at(LEVEL))
+        usize::from(self.page.u16_at(STEPS_AND_LEVEL) >> 8)
     }
 
     /// The number of slots.
@@ -182,21 +224,13 @@ impl<'a> Node<'a> {
     /// The slot of this index.
     #[inline]
     pub fn slot(self, index: usize) -> Slot {
-        let behind_head = self.page.eight_at(SLOTS + index * SLOT + 4);
-        let field = |at: usize| (behind_head >> (at * 8)) as u16;
-        Slot { offset: usize::from(field(0)), key: usize::from(field(2)), value: field(4) }
+        Slot::of_word(self.page.u64_at(SLOTS + index * SLOT))
     }
 
-    #[inline]
-    fn head(self, index: usize) -> u32 {
-        self.head_and_key(index).0
-    }
-
-    /// The head of a slot's key, and the key's offset and length.
+    /// The head of a slot's key.
     #[inline(always)]
-    fn head_and_key(self, index: usize) -> (u32, usize, usize) {
-        let fields = self.page.eight_at(SLOTS + index * SLOT);
-        (fields as u32, usize::from((fields >> 32) as u16), (fields >> 48) as usize)
+    pub(super) fn head(self, index: usize) -> u32 {
+        head_of_word(self.page.u64_at(SLOTS + index * SLOT))
     }
 
     /// The first slot that is not smaller than `key`, which lies between the fences, and whether it
@@ -205,13 +239,16 @@ impl<'a> Node<'a> {
     pub fn search(self, key: &[u8]) -> (usize, bool) {
         let Some(key) = key.get(self.prefix_len()..) else { return (0, false) };
         let eight = first_eight(key);
-        let head = (eight >> 32) as u32;
+        let head = head_of_word(eight);
         let (mut low, mut high) = self.between_hints(head);
         while low < high {
             let middle = low.midpoint(high);
-            let (other, offset, len) = self.head_and_key(middle);
-            let ordering = match other.cmp(&head) {
-                Ordering::Equal => self.compare_key(offset, len, key, eight),
+            let word = self.page.u64_at(SLOTS + middle * SLOT);
+            let ordering = match head_of_word(word).cmp(&head) {
+                Ordering::Equal => {
+                    let slot = Slot::of_word(word);
+                    self.compare_key(slot.offset, slot.key, key, eight)
+                }
                 unequal => unequal,
             };
             match ordering {
@@ -249,7 +286,7 @@ impl<'a> Node<'a> {
         if step == 0 {
             return (0, count);
         }
-        let hint = |index: usize| self.page.u32_at(HINTS + index * 4);
+        let hint = |index: usize| self.page.hint(index);
         let mut first = 0;
         for steps in [8, 4, 2, 1] {
             first += if hint(first + steps - 1) < head { steps } else { 0 };
@@ -354,7 +391,7 @@ impl<'a> Node<'a> {
         let (mut ghosts, mut last) = (0, 0);
         for index in 0..count {
             let (slot, head) = (self.slot(index), self.head(index));
-            let is_child = slot.value_len() == 4 && slot.flags() == 0;
+            let is_child = slot.value == 4;
             if !inside(slot.offset, slot.bytes()) || (is_inner && !is_child) || head < last {
                 return false;
             }

@@ -20,6 +20,7 @@ pub use writer::{LongValue, ValueWriter};
 
 use crate::DbError;
 use crate::layout::OVERFLOW_TREE;
+use crate::node::REFERENCE;
 
 /// Bytes of a long value that are kept together: three pieces fill a page.
 pub const PIECE: usize = 1240;
@@ -151,8 +152,8 @@ pub fn piece_key(id: u64, n: usize) -> [u8; 12] {
 }
 
 /// The reference to a long value, in place of the value: number (u64) and length (u32).
-pub fn reference_to(id: u64, len: usize) -> [u8; 12] {
-    let mut whole = [0; 12];
+pub fn reference_to(id: u64, len: usize) -> [u8; REFERENCE] {
+    let mut whole = [0; REFERENCE];
     whole[..8].copy_from_slice(&id.to_le_bytes());
     whole[8..].copy_from_slice(&(len as u32).to_le_bytes());
     whole

@@ -69,7 +69,7 @@ impl Residency {
         self.forget(page)?;
         let frame = frame.take();
         let mut held = self.frames.hold(frame);
-        held.bytes().set_all_changed();
+        held.bytes().note(ChangedWords::forget_base);
         self.frames.occupy(&held, page);
         self.table.create(page, frame);
         Ok(held)
@@ -146,9 +146,7 @@ impl Residency {
             changed.add(middle.start.div_ceil(WORD)..middle.end / WORD);
         }
         let mut held = self.frames.hold(frame);
-        held.bytes().set(bytes, &changed);
-        held.edit().mark_behind();
-        if !held.node().is_sound() {
+        if !held.edit().arrive(bytes, changed) {
             return Err(DbError::Page { page, what: "is no node" });
         }
         self.frames.occupy(&held, page);

@@ -131,7 +131,8 @@ impl World {
             (0..2, true) => self.free(page),
             // As redo does: an older version lies on the device.
             (2..4, true) => self.create(page),
-            (4..50, true) => self.change(page),
+            (4, true) => self.halve(page),
+            (5..50, true) => self.change(page),
             (50..70, true) => self.use_records(page),
             (70..75, true) => self.compare(page),
             (75..80, true) => self.load_together(page),
@@ -189,6 +190,19 @@ impl World {
         } else if found && kind < 2 {
             records.remove(&key[..]);
         }
+    }
+
+    /// Leaves half of a page's records, as a split does.
+    fn halve(&mut self, page: u32) {
+        let mut held = self.guard(page).lock().unwrap();
+        let node = held.node();
+        let (half, count) = (node.page().clone(), node.count() / 2);
+        let mut part = NodeMut::format(&half, page, 0, Fences { lower: &[], upper: None });
+        assert!(part.push_all(node, 0, count, true));
+        held.replace(&half, self.steps / 2);
+        drop(held);
+        let records = self.expected[page as usize].as_mut().unwrap();
+        *records = std::mem::take(records).into_iter().take(count).collect();
     }
 
     /// Reads and changes records of a page without it, as far as they are in memory and it is not.

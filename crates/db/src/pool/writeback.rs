@@ -311,8 +311,8 @@ impl Writeback {
         }
         header.end_write(arrived);
         match out.changed.map_or(RecordKind::Image, |changed| changed.kind()) {
-            RecordKind::Image if !arrived => held.bytes().set_all_changed(),
-            RecordKind::Delta if !arrived => held.bytes().forget_delta(),
+            RecordKind::Image if !arrived => held.bytes().note(ChangedWords::forget_base),
+            RecordKind::Delta if !arrived => held.bytes().note(ChangedWords::forget_delta),
             _ => {}
         }
         if arrived && cause == Cause::Eviction && !header.is_dirty() {
@@ -383,12 +383,12 @@ pub fn is_lost<T>(page: u32, read: &Result<T, DbError>) -> bool {
 /// base itself.
 fn delta_of(page: &PageBytes) -> Option<ChangedWords> {
     let middle = middle_words(page);
-    NodeMut::of(page).mark_behind();
+    NodeMut::of(page).depart();
     let changed = page.changed_outside(&[middle.clone(), ACTIVITY_WORDS]);
     let kind = changed.kind();
     if kind != RecordKind::Image && !page.is_all_changed() {
         if kind == RecordKind::Delta {
-            page.begin_delta();
+            page.note(ChangedWords::begin_delta);
         }
         // The delta does not have these words, and the store may take the page for a base after
         // all, with zeroes in them.
@@ -396,15 +396,50 @@ fn delta_of(page: &PageBytes) -> Option<ChangedWords> {
         return Some(changed);
     }
     clear_middle(page);
-    page.set_changed(&ChangedWords::NONE);
+    page.note(|changed| changed.begin_base(changed.shift_number()));
     NodeMut::of(page).mark_behind();
     None
 }
 
 #[cfg(test)]
 mod tests {
+    use frostline_store::{Format, Open, Store};
+    use frostline_zone::{Shape, in_memory};
+
     use super::*;
-    use crate::node::SLOTS;
+    use crate::node::{Fences, Record, SLOTS};
+
+    /// A leaf with room for some records of 48 bytes more, and what inserts one somewhere.
+    fn leaf(insert: impl Fn(&mut NodeMut<'_>, u64)) -> Box<PageBytes> {
+        let page = PageBytes::zeroed();
+        let mut node = NodeMut::format(&page, 9, 0, Fences { lower: &[], upper: None });
+        (0..50).for_each(|n| insert(&mut node, n));
+        page.note(|changed| changed.begin_base(changed.shift_number()));
+        page
+    }
+
+    #[test]
+    fn an_insert_of_48_bytes_takes_62_of_a_delta() {
+        let device = in_memory(&Shape { bytes: 64 << 20, ..Shape::default() }).unwrap();
+        Store::format(device.clone(), &Format::default()).unwrap();
+        let store = Store::open(device, Open::default()).unwrap();
+        let insert = |node: &mut NodeMut<'_>, n: u64| {
+            let key = [n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes(); 2].concat();
+            let (index, _) = node.node().search(&key);
+            assert!(node.insert(index, &key, Record { value: &[n as u8; 32], flags: 0 }));
+            node.raise_position(1000 + n);
+        };
+        let bytes = |inserts: u64| {
+            let page = leaf(insert);
+            (50..50 + inserts).for_each(|n| insert(&mut NodeMut::of(&page), n));
+            let (mut copy, changed) = ([0; PAGE_BYTES], delta_of(&page).unwrap());
+            page.copy_to(&mut copy);
+            store.delta(&copy, &changed).unwrap().heap_bytes()
+        };
+        let [one, eleven] = [1, 11].map(bytes);
+        assert!(one <= 112, "{one} bytes");
+        assert!(eleven - one <= 10 * 62, "{} bytes", eleven - one);
+    }
 
     #[test]
     fn words_in_the_middle_of_a_page_that_is_written_as_a_delta_count_as_changed_from_then_on() {

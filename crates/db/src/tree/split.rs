@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{Fresh, Trees};
 use crate::DbError;
 use crate::mvcc::Change;
-use crate::node::{Fences, LONGEST_KEY, Node, NodeMut, PageBytes, Record, append_image};
+use crate::node::{Fences, LONGEST_KEY, Node, NodeMut, PageBytes, Record, SLOT, append_image};
 use crate::pool::{ExclusiveGuard, OptimisticGuard};
 use crate::record::{PAGES, PageChanges, SPLIT, Split};
 
@@ -65,7 +65,7 @@ impl Trees {
             return false;
         }
         let ghosts = (0..node.count()).map(|index| node.slot(index)).filter(|s| s.is_ghost());
-        node.room() + ghosts.map(|slot| slot.bytes() + 10).sum::<usize>() >= room
+        node.room() + ghosts.map(|slot| slot.bytes() + SLOT).sum::<usize>() >= room
     }
 
     fn tidy(&self, mut held: ExclusiveGuard<'_>) {
@@ -296,7 +296,7 @@ fn key_of(node: Node<'_>, index: usize) -> Vec<u8> {
 /// The slot before which about half of the node's bytes lie. A node that is split has two slots
 /// at least: it has no room for a record, and would have for the second.
 fn middle(node: Node<'_>) -> usize {
-    let bytes = |index: usize| node.slot(index).bytes() + 10;
+    let bytes = |index: usize| node.slot(index).bytes() + SLOT;
     let half = (0..node.count()).map(bytes).sum::<usize>() / 2;
     let mut passed = 0;
     let at = (0..node.count()).find(|&index| {
@@ -347,7 +347,7 @@ mod tests {
             for key in &inside[..at] {
                 let value = vec![5; size.min(LONGEST_RECORD - key.len())];
                 if !node.push(key, Record { value: &value, flags: 0 }) {
-                    let room = node.node().room().saturating_sub(10 + key.len());
+                    let room = node.node().room().saturating_sub(SLOT + key.len());
                     node.push(key, Record { value: &value[..room.min(value.len())], flags: 0 });
                     break;
                 }

@@ -41,7 +41,7 @@ pub const SHAPES: [Shape; 9] = [
 ];
 
 /// Bytes that a record takes in a leaf besides its key and value.
-pub const SLOT: u64 = 10;
+pub const SLOT: u64 = 8;
 
 /// Pages that do not depend on the records: roots, the label, and leaves that are empty for a
 /// while.

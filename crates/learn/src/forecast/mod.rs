@@ -11,7 +11,7 @@
 
 mod network;
 
-use frostline_placement::{FORECAST_CLASSES, ForecastInputs, Forecaster, Lesson};
+use frostline_placement::{FORECAST_CLASSES, ForecastInputs, Forecaster, TrainingSample};
 use frostline_random::SplitMix;
 
 use crate::adam::Adam;
@@ -39,7 +39,7 @@ pub struct LifespanForecaster {
     standard: Option<InputStandard>,
     chance: SplitMix,
     /// The lessons of the present course, standardised; below, their order in this pass.
-    lessons: Vec<Lesson>,
+    lessons: Vec<TrainingSample>,
     order: Vec<u32>,
     /// Lessons done in this pass; below, passes still to come.
     done: usize,
@@ -54,9 +54,10 @@ struct InputStandard {
 }
 
 impl InputStandard {
-    fn of(lessons: &[Lesson]) -> Self {
+    fn of(lessons: &[TrainingSample]) -> Self {
         let count = lessons.len().max(1) as f64;
-        let mean_of = |f: &dyn Fn(&Lesson) -> f64| lessons.iter().map(f).sum::<f64>() / count;
+        let mean_of =
+            |f: &dyn Fn(&TrainingSample) -> f64| lessons.iter().map(f).sum::<f64>() / count;
         let mean: [f64; _] =
             std::array::from_fn(|i| mean_of(&|lesson| f64::from(lesson.inputs[i])));
         let scale = std::array::from_fn(|i| {
@@ -116,12 +117,12 @@ impl Forecaster for LifespanForecaster {
         }
     }
 
-    fn begin(&mut self, lessons: &[Lesson]) -> u32 {
+    fn begin(&mut self, lessons: &[TrainingSample]) -> u32 {
         let standard = *self.standard.get_or_insert_with(|| InputStandard::of(lessons));
         self.lessons.clear();
         let standardised = lessons
             .iter()
-            .map(|lesson| Lesson { inputs: standard.apply(&lesson.inputs), ..*lesson });
+            .map(|lesson| TrainingSample { inputs: standard.apply(&lesson.inputs), ..*lesson });
         self.lessons.extend(standardised.filter(|l| usize::from(l.class) < FORECAST_CLASSES));
         self.order.clear();
         self.order.extend(0..self.lessons.len() as u32);
@@ -177,7 +178,7 @@ impl Forecaster for LifespanForecaster {
 
     fn bytes(&self) -> usize {
         let values = self.deployed.capacity() + 4 * VALUES;
-        let lessons = self.lessons.capacity() * size_of::<Lesson>();
+        let lessons = self.lessons.capacity() * size_of::<TrainingSample>();
         (values + self.order.capacity()) * size_of::<f32>() + lessons
     }
 }
@@ -187,12 +188,12 @@ mod tests {
     use super::*;
 
     /// Lessons whose class follows from the second and the fifth input together.
-    fn lessons(count: usize, chance: &mut SplitMix) -> Vec<Lesson> {
+    fn lessons(count: usize, chance: &mut SplitMix) -> Vec<TrainingSample> {
         let lesson = |_| {
             let mut inputs = std::array::from_fn(|_| chance.unit() as f32 * 1000.0);
             inputs[4] = chance.below(2) as f32;
             let far = inputs[1] > 500.0;
-            Lesson { inputs, class: if far == (inputs[4] > 0.5) { 2 } else { 7 } }
+            TrainingSample { inputs, class: if far == (inputs[4] > 0.5) { 2 } else { 7 } }
         };
         (0..count).map(lesson).collect()
     }
@@ -213,8 +214,9 @@ mod tests {
     fn it_learns_what_no_input_tells_alone() {
         let forecaster = trained();
         let held_out = lessons(1000, &mut SplitMix::new(9));
-        let right =
-            |lesson: &&Lesson| forecaster.forecast(&lesson.inputs) == usize::from(lesson.class);
+        let right = |lesson: &&TrainingSample| {
+            forecaster.forecast(&lesson.inputs) == usize::from(lesson.class)
+        };
         let right = held_out.iter().filter(right).count();
         assert!(right > 950, "{right} of 1000");
     }

@@ -4,7 +4,7 @@
 //! Every sum is added up in the same order with all instruction sets: units lie side by side in
 //! vectors, and no multiplication is fused with an addition.
 
-use frostline_placement::{FORECAST_CLASSES, ForecastInputs, Lesson};
+use frostline_placement::{FORECAST_CLASSES, ForecastInputs, TrainingSample};
 use frostline_random::SplitMix;
 use multiversion::multiversion;
 
@@ -44,7 +44,12 @@ pub(crate) fn forecast(values: &[f32], inputs: &ForecastInputs) -> usize {
 /// The gradient of the cross entropy of the lessons of a batch, which are those at these places,
 /// added up in their order. `values` and `gradient` have [`VALUES`] places.
 #[multiversion(targets("x86_64+avx2"))]
-pub(crate) fn learn(values: &[f32], lessons: &[Lesson], batch: &[u32], gradient: &mut [f32]) {
+pub(crate) fn learn(
+    values: &[f32],
+    lessons: &[TrainingSample],
+    batch: &[u32],
+    gradient: &mut [f32],
+) {
     descend(values, lessons, batch, gradient);
 }
 
@@ -82,7 +87,7 @@ fn largest(mut outputs: UnitLanes) -> f32 {
 }
 
 #[inline(always)]
-fn descend(values: &[f32], lessons: &[Lesson], batch: &[u32], gradient: &mut [f32]) {
+fn descend(values: &[f32], lessons: &[TrainingSample], batch: &[u32], gradient: &mut [f32]) {
     let values = layers(values);
     let gradient = gradient.as_chunks_mut().0.first_chunk_mut().expect("as many as values");
     gradient.fill([0.0; LANES]);
@@ -97,7 +102,7 @@ fn descend(values: &[f32], lessons: &[Lesson], batch: &[u32], gradient: &mut [f3
 fn follow(
     values: &[UnitLanes; END],
     (of_second, of_third): (&[Units; UNITS], &[Units; OUTPUTS]),
-    Lesson { inputs, class }: &Lesson,
+    TrainingSample { inputs, class }: &TrainingSample,
     gradient: &mut [UnitLanes; END],
 ) {
     let Activations { first, second, outputs } = Activations::of(values, inputs);
@@ -112,7 +117,7 @@ fn follow(
 
 /// The cross entropy of a lesson.
 #[cfg(test)]
-pub(crate) fn loss(values: &[f32], Lesson { inputs, class }: &Lesson) -> f32 {
+pub(crate) fn loss(values: &[f32], TrainingSample { inputs, class }: &TrainingSample) -> f32 {
     let outputs = Activations::of(layers(values), inputs).outputs;
     -shares(&outputs)[usize::from(*class)].max(1e-30).ln()
 }
@@ -320,9 +325,9 @@ fn exp(x: f32) -> f32 {
 mod tests {
     use super::*;
 
-    fn lesson(chance: &mut SplitMix) -> Lesson {
+    fn lesson(chance: &mut SplitMix) -> TrainingSample {
         let inputs = std::array::from_fn(|_| chance.unit() as f32 * 4.0 - 2.0);
-        Lesson { inputs, class: chance.below(FORECAST_CLASSES as u32) as u8 }
+        TrainingSample { inputs, class: chance.below(FORECAST_CLASSES as u32) as u8 }
     }
 
     #[test]
@@ -362,7 +367,7 @@ mod tests {
             descend(&values, &lessons, batch, &mut plain);
             assert_eq!(fast, plain);
         }
-        for Lesson { inputs, .. } in &lessons {
+        for TrainingSample { inputs, .. } in &lessons {
             assert_eq!(forecast(&values, inputs), likeliest(&values, inputs));
         }
     }

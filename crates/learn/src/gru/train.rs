@@ -33,7 +33,7 @@ pub(crate) fn fit(
     seed: u64,
 ) -> Result<(Network, f32)> {
     let mut chance = SplitMix::new(seed);
-    let pupil = Pupil::new(layout, &mut chance)?;
+    let pupil = Trainable::new(layout, &mut chance)?;
     let parameters = ParamsAdamW { weight_decay: 0.0, ..ParamsAdamW::default() };
     let mut optimizer = AdamW::new(pupil.variables.to_vec(), parameters)?;
     let mut order: Vec<u32> = (0..set.len() as u32).collect();
@@ -51,14 +51,14 @@ pub(crate) fn fit(
 }
 
 /// A network that is being trained.
-struct Pupil {
+struct Trainable {
     layout: FeatureLayout,
     cell: GRU,
     /// Weights of the input and of the state; their biases; weights of the output, and its bias.
     variables: [Var; 6],
 }
 
-impl Pupil {
+impl Trainable {
     fn new(layout: FeatureLayout, chance: &mut SplitMix) -> Result<Self> {
         let (rows, fields) = (GATES * UNITS, layout.fields().len());
         // The usual width: one over the root of the number of units.
@@ -83,7 +83,7 @@ impl Pupil {
             .collect();
         let builder = VarBuilder::from_tensors(named, DType::F32, &Device::Cpu);
         let cell = gru(fields, UNITS, GRUConfig::default(), builder)?;
-        Ok(Pupil { layout, cell, variables })
+        Ok(Trainable { layout, cell, variables })
     }
 
     /// The mean loss over some samples.
@@ -154,7 +154,7 @@ mod tests {
                 set.put(i, false, |put| rows.for_each(put));
             }
             let standard = Standard::of(&set);
-            let pupil = Pupil::new(layout, &mut chance).unwrap();
+            let pupil = Trainable::new(layout, &mut chance).unwrap();
             let batch: Vec<u32> = (0..40).collect();
             let expected = pupil.scores(&set, &standard, &batch).unwrap();
             let expected: Vec<f32> = expected.flatten_all().unwrap().to_vec1().unwrap();

@@ -132,13 +132,13 @@ pub(super) static EVALUATION: PaperEvaluation = PaperEvaluation {
             name: "cells",
             title: "Frozen pages by curves and by a recogniser, for the same copies",
             note: "Copies of one run, that of the inner scheme: a recogniser judges each, and nothing is \
-                   done about it (`apart=watch`). Curves take a page for frozen if it is more likely \
+                   done about it (`separate=watch`). Curves take a page for frozen if it is more likely \
                    than not to outlive the last horizon, at least four times the volume's valid pages \
                    in user writes. Frozen is a page that the trace writes no more.",
             sources: &[TPCC, TraceSource::Recorded(Workload::LinkBench), TraceSource::Given],
             schemes: &[
-                "frozen:survival:apart=watch:sure=0.5",
-                "frozen:frostline:apart=watch:sure=0.5",
+                "frozen:survival:separate=watch:confidence=0.5",
+                "frozen:frostline:separate=watch:confidence=0.5",
             ],
             view: View::List(TOLD),
             ..Experiment::NONE

@@ -10,13 +10,13 @@
 //! A page is frozen from its last write on. The paper does not say what happens to the inner
 //! scheme's state of a recognised page; here it stays as it is.
 //!
-//! Separate classes for frozen pages (`apart=yes`), recognition of user writes (`at=writing`) and
+//! Separate classes for frozen pages (`separate=yes`), recognition of user writes (`when=writing`) and
 //! tiers are not in the paper. A page that is wrongly taken for frozen leaves a hole among pages
 //! that stay. Cost-benefit cleaning values the holes of an old zone highly, and copies all those
 //! pages to fill them. So only pages that are frozen with a probability of 0.95 lie in the most
 //! certain class, where the paper asks for 0.5, and the classes below take less certain ones:
 //! `tiers` classes divide the log-odds from 0 to those of `sure` evenly, the lowest bound left out.
-//! With `apart=no` there is one class, and the lowest tier's bound counts. With `apart=watch` pages
+//! With `separate=no` there is one class, and the lowest tier's bound counts. With `separate=watch` pages
 //! are recognised and nothing is done about it: the figures of recognition are then those of the
 //! inner scheme's own copies.
 
@@ -69,7 +69,7 @@ pub const SEPARATE: Param = separate("yes");
 pub const SHARED: Param = separate("no");
 /// The moments at which pages are recognised.
 pub const AT: Param = Param::word(
-    "at",
+    "when",
     "cleaning",
     &["cleaning", "writing"],
     "when pages are recognised: cleaning, or writing as well",
@@ -84,23 +84,23 @@ pub const TIERS: Param = tiers(3);
 pub const ONE_TIER: Param = tiers(1);
 /// The name of the recogniser.
 pub const RECOGNISER: Param = Param {
-    key: "by",
+    key: "recogniser",
     value: Value::Name("online"),
     help: "the recogniser: online (learns as it goes), model (a file), one-bit, every",
 };
 
 const fn separate(default: &'static str) -> Param {
     let help = "frozen pages have classes of their own; watch: they stay where they are";
-    Param::word("apart", default, &["no", "yes", "watch"], help)
+    Param::word("separate", default, &["no", "yes", "watch"], help)
 }
 
 const fn confidence(default: f64) -> Param {
     let help = "the probability above which a page is taken for frozen";
-    Param::real("sure", default, 0.5..=0.9999, help)
+    Param::real("confidence", default, 0.5..=0.9999, help)
 }
 
 const fn tiers(default: i64) -> Param {
-    let help = "with apart=yes: classes of frozen pages, by confidence";
+    let help = "with separate=yes: classes of frozen pages, by confidence";
     Param::whole("tiers", default, 1..=8, help)
 }
 
@@ -193,13 +193,13 @@ impl<I: Isolation> Scheme for Isolated<I> {
     const ORDERS_CLEANING: bool = <I::Inner as Scheme>::ORDERS_CLEANING;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let apart = params.word(Self::INFO.params, "apart")?;
-        let (separate, watches) = (apart == "yes", apart == "watch");
-        let at_writing = params.word(Self::INFO.params, "at")? == "writing";
+        let separate = params.word(Self::INFO.params, "separate")?;
+        let (separate, watches) = (separate == "yes", separate == "watch");
+        let at_writing = params.word(Self::INFO.params, "when")? == "writing";
         let (mut recogniser, mut confidence, mut tiers) = (String::new(), 0.5, 1);
         if Self::FORESIGHT == Foresight::None {
-            recogniser = params.name(Self::INFO.params, "by");
-            confidence = params.real(Self::INFO.params, "sure")?;
+            recogniser = params.name(Self::INFO.params, "recogniser");
+            confidence = params.real(Self::INFO.params, "confidence")?;
             tiers = params.whole(Self::INFO.params, "tiers")?;
         }
         let confidence = f64::ln(confidence / (1.0 - confidence)) as f32;

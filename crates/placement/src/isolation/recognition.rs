@@ -54,7 +54,7 @@ impl Predictor for Recognition {
     ) -> Result<Self, BuildError> {
         let refused = |why| BuildError::BadValue {
             name: scheme.to_string(),
-            key: "by",
+            key: "recogniser",
             value: recogniser.to_string(),
             why,
         };

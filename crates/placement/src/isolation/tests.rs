@@ -47,7 +47,7 @@ fn placed(scheme: &mut SepFrozenBit, lbas: &[u32]) -> Vec<usize> {
 
 #[test]
 fn pages_taken_for_frozen_go_to_the_coldest_class_as_in_the_paper() {
-    let mut scheme = around_sepbit("sure=0.5");
+    let mut scheme = around_sepbit("confidence=0.5");
     assert_eq!(scheme.classes(), 6);
     // SepBIT copies pages of its first class to the third.
     assert_eq!(placed(&mut scheme, &[103, 100, 101]), [5, 2, 5]);
@@ -56,7 +56,7 @@ fn pages_taken_for_frozen_go_to_the_coldest_class_as_in_the_paper() {
 #[test]
 fn separate_classes_take_frozen_pages_by_confidence() {
     // Log-odds of 6.9, in thirds.
-    let mut scheme = around_sepbit("apart=yes:sure=0.999:tiers=3");
+    let mut scheme = around_sepbit("separate=yes:confidence=0.999:tiers=3");
     assert_eq!(scheme.classes(), 9);
     assert_eq!(placed(&mut scheme, &[102, 103, 104, 105, 107]), [2, 6, 6, 7, 8]);
     assert_eq!(scheme.inner_class(8), 5, "for SepBIT they lie in its coldest class");
@@ -64,7 +64,7 @@ fn separate_classes_take_frozen_pages_by_confidence() {
 
 #[test]
 fn a_recogniser_that_is_not_trusted_is_not_followed() {
-    let mut scheme = around_sepbit("sure=0.5");
+    let mut scheme = around_sepbit("confidence=0.5");
     assert_eq!(placed(&mut scheme, &[3, 9]), [2, 2]);
     assert_eq!(placed(&mut scheme, &[103, 9]), [5, 5]);
 }
@@ -73,7 +73,7 @@ fn a_recogniser_that_is_not_trusted_is_not_followed() {
 fn the_inner_scheme_gets_its_own_parameters() {
     let spec = SchemeSpec::parse("frozen:dac:classes=4:tiers=2").unwrap();
     assert_eq!(spec.classes(Semantics::Published, Room::default()).unwrap(), 6);
-    let spec = SchemeSpec::parse("frozen-perfect:sepbit:apart=no").unwrap();
+    let spec = SchemeSpec::parse("frozen-perfect:sepbit:separate=no").unwrap();
     assert_eq!(spec.classes(Semantics::Published, Room::default()).unwrap(), 6);
     for refused in ["frozen:nothing", "frozen:dac:tears=2", "frozen:sepbit:classes=x"] {
         let found = SchemeSpec::parse(refused)

@@ -79,7 +79,7 @@ pub struct Epochs {
     valid: u64,
     /// The time from which the groups are measured: a zone has then left each.
     measured_from: Option<u32>,
-    trouble: Trouble,
+    trouble: ModelDrift,
     events: Vec<(u32, GroupEvent)>,
 }
 
@@ -93,7 +93,7 @@ struct Applied {
 
 /// Records whether divisions were given up in the present and the last epoch.
 #[derive(Clone, Copy, Debug, Default)]
-struct Trouble {
+struct ModelDrift {
     now: bool,
     before: bool,
     doublings: u32,
@@ -114,7 +114,7 @@ impl Epochs {
             error: 1.0,
             valid: 0,
             measured_from: None,
-            trouble: Trouble::default(),
+            trouble: ModelDrift::default(),
             events: Vec::new(),
         }
     }
@@ -183,9 +183,9 @@ impl Epochs {
     }
 
     fn start(&mut self, volume: &VolumeState, measured: &mut Measured) {
-        let Trouble { now, before, doublings } = self.trouble;
+        let ModelDrift { now, before, doublings } = self.trouble;
         let twice = now && before;
-        self.trouble = Trouble {
+        self.trouble = ModelDrift {
             now: false,
             before: now && !twice,
             doublings: (doublings + u32::from(twice)).min(3),

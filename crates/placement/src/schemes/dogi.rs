@@ -22,17 +22,17 @@
 //!   user
 //!   writes.
 //! * A page that was never written is not hot.
-//! * When and from what the forecaster learns: `Course`. The six inputs: `Habits`. The classes:
+//! * When and from what the forecaster learns: `TrainingSchedule`. The six inputs: `AccessHistory`. The classes:
 //!   `Ranges`; the chain: `divide`.
 
 use crate::chain::measured::Measured;
 use crate::chain::model::Hot;
 use crate::chain::pool::Pool;
-use crate::dogi::course::Course;
+use crate::dogi::access_history::{AccessHistory, Habit};
 use crate::dogi::division::{DividedVolume, MOST_GROUPS, RangeDivision, divide};
-use crate::dogi::habits::{Habit, Habits};
 #[cfg(doc)]
 use crate::dogi::ranges::Ranges;
+use crate::dogi::training_schedule::TrainingSchedule;
 use crate::{
     BuildError, Choice, Info, LARGEST_FORECASTER, Params, Relocation, Scheme, Setup, UserWrite,
     VictimPolicy, ZoneEvent, ZoneView,
@@ -49,8 +49,8 @@ const EVENTS: usize = 64;
 /// Classes by hot intervals, forecasts of lifespans and a frozen bit.
 #[derive(Debug)]
 pub struct Dogi {
-    habits: Habits,
-    course: Course,
+    habits: AccessHistory,
+    course: TrainingSchedule,
     division: RangeDivision,
     measured: Measured,
     /// The time at which the measurement of the hot group began; `None` before the first write.
@@ -165,8 +165,8 @@ impl Scheme for Dogi {
     fn build(setup: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {
         let forecaster = setup.make_forecaster(Self::INFO.name)?;
         Ok(Dogi {
-            habits: Habits::new(setup.space, setup.page_bytes),
-            course: Course::new(forecaster, setup.space, setup.seed),
+            habits: AccessHistory::new(setup.space, setup.page_bytes),
+            course: TrainingSchedule::new(forecaster, setup.space, setup.seed),
             division: RangeDivision::WHOLE,
             measured: Measured::new(setup.zone_pages),
             measured_from: None,

@@ -1,10 +1,10 @@
 //! frozen: any scheme (`frozen:NAME`, SepBIT if none is named), with recognised frozen pages in
 //! classes of their own. The idea is that of Tan et al., SepFrozen, section 4.2; there, frozen
-//! pages lie in the inner scheme's coldest class, which is `apart=no` here
+//! pages lie in the inner scheme's coldest class, which is `separate=no` here
 //! ([`isolation`](crate::isolation)).
 //!
 //! Keys of this scheme are its own; all others go to the inner scheme:
-//! `frozen:dac:classes=4:apart=no`.
+//! `frozen:dac:classes=4:separate=no`.
 
 use crate::isolation::{
     AT, CONFIDENCE, Isolated, Isolation, RECOGNISER, Recognition, SEPARATE, SOURCE, TIERS,

@@ -63,7 +63,7 @@ const JUDGED: u64 = 64;
 /// The number of sampled pages that recalled hazards count as.
 const RECALLED: u64 = 1000;
 /// A cell with less than this share of all placed pages does not move the centres.
-const LEAST: f32 = 2e-4;
+const LEAST: f32 = 1e-4;
 
 /// The state of a page.
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]

@@ -12,7 +12,7 @@ use crate::engine::map_loader::MapLoader;
 use crate::engine::other_copy::repair;
 use crate::error::of_zone;
 use crate::format::PAGE;
-use crate::format::delta::{ChangedWords, WordSet, apply};
+use crate::format::delta::ChangedWords;
 use crate::format::image::{is_foreign, unpack};
 use crate::format::records::{RecordKind, Span};
 use crate::state::mapped_page::{RecordAt, RecordLookup};
@@ -124,16 +124,10 @@ impl Reader {
     ) -> Result<ChangedWords, StoreError> {
         let [image, delta, tail] = std::array::from_fn(|part| &records[part][..bytes[part]]);
         let whole = unpack(image, into);
-        let mut words_of = |record: &[u8]| match record {
-            [] => Some(WordSet::NONE),
-            record => apply(into, record),
-        };
-        // In this order: the tail is of both.
-        let delta = words_of(delta);
-        let tail = words_of(kept.map_or(tail, PageDelta::record));
-        match (whole, delta, tail) {
-            (true, Some(delta), Some(tail)) => Ok(ChangedWords::read(delta, tail)),
-            _ => {
+        let parts = [delta, kept.map_or(tail, PageDelta::record)];
+        match ChangedWords::read(parts, into).filter(|_| whole) {
+            Some(changed) => Ok(changed),
+            None => {
                 into.fill(0);
                 Err(match is_foreign(image) {
                     true => StoreError::BuiltWithoutZstd { lba },

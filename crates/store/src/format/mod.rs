@@ -10,6 +10,7 @@ pub mod leaf;
 pub mod packing;
 pub mod page_delta;
 pub mod records;
+pub mod shifts;
 
 use bytemuck::{Pod, Zeroable};
 

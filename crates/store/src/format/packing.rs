@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use frostline_placement::{FOLLOWING_MOST, Hotness};
 
 use crate::format::compression::Compressor;
-use crate::format::delta::{ChangedWords, encode};
+use crate::format::delta::ChangedWords;
 use crate::format::image::{Hole, compress};
 use crate::format::records::{RecordKind, Sizes};
 
@@ -90,7 +90,7 @@ impl<'a> PackedPage<'a> {
     }
 
     fn pack(&self, kind: RecordKind) -> Option<Vec<u8>> {
-        encode(self.page, &self.changed?.of_kind(kind))
+        self.changed?.encode(self.page, kind)
     }
 
     /// Lets the page not be written as a tail; nor as a delta, if `delta` says so.

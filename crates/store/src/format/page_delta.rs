@@ -3,7 +3,7 @@
 
 use frostline_placement::Hotness;
 
-use crate::format::delta::{ChangedWords, encode};
+use crate::format::delta::ChangedWords;
 use crate::format::records::{RecordKind, Sizes};
 
 /// The words of a page that changed since its [base](crate::PageWrite::changed) or its delta, and
@@ -34,7 +34,7 @@ impl PageDelta {
         if kind == RecordKind::Image || !sizes.has_deltas() {
             return None;
         }
-        let record = encode(page, &changed.of_kind(kind))?.into_boxed_slice();
+        let record = changed.encode(page, kind)?.into_boxed_slice();
         Some(PageDelta { kind, record })
     }
 

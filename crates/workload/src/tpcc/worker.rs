@@ -29,7 +29,7 @@ pub struct TpccWorker<T> {
     deck: Deck,
     date: u64,
     trim: Option<RowTrim>,
-    desk: Desk<T>,
+    desk: Terminal<T>,
 }
 
 impl<T: Copy> TpccWorker<T> {
@@ -40,7 +40,7 @@ impl<T: Copy> TpccWorker<T> {
             deck: Deck::new(),
             date: LOADED,
             trim: options.steady.then(|| RowTrim::new(&options.scale)),
-            desk: Desk { tables, buffers: Buffers::default(), scratch: Vec::new() },
+            desk: Terminal { tables, buffers: Buffers::default(), scratch: Vec::new() },
         }
     }
 
@@ -161,21 +161,21 @@ impl<E: Engine> Worker<E> for TpccWorker<E::Table> {
 
 /// The things that every transaction of a worker uses.
 #[derive(Debug)]
-struct Desk<T> {
+struct Terminal<T> {
     tables: Tables<T>,
     buffers: Buffers,
     /// Scratch memory for the engine's patches, which happen while the buffers are in use.
     scratch: Vec<u8>,
 }
 
-impl<T: Copy> Desk<T> {
+impl<T: Copy> Terminal<T> {
     fn run<'e, E: Engine<Table = T>>(
         &mut self,
         engine: &'e E,
         access: Access,
         mut body: impl FnMut(&mut TpccSession<'_, 'e, E>, &mut Buffers) -> Result<End, E>,
     ) -> Result<(TransactionOutcome, u32), E> {
-        let Desk { tables, buffers, scratch } = self;
+        let Terminal { tables, buffers, scratch } = self;
         attempt(engine, access, |transaction| {
             let mut session = TpccSession { transaction, tables, scratch };
             body(&mut session, buffers)

@@ -24,7 +24,7 @@ pub struct YcsbWorker<T> {
     chooser: Chooser,
     random: Random,
     operations: Vec<YcsbOperation>,
-    desk: Desk<T>,
+    desk: Terminal<T>,
 }
 
 /// An operation, and the number of its record.
@@ -49,7 +49,7 @@ impl<T: Copy> YcsbWorker<T> {
             chooser: Chooser::new(options.distribution, options.records),
             random,
             operations: Vec::with_capacity(options.operations_per_transaction as usize),
-            desk: Desk {
+            desk: Terminal {
                 table,
                 loaded: options.records,
                 value: vec![0; options.value_bytes],
@@ -107,7 +107,7 @@ impl<E: Engine> Worker<E> for YcsbWorker<E::Table> {
 
 /// The table, and memory that is reused.
 #[derive(Debug)]
-struct Desk<T> {
+struct Terminal<T> {
     table: T,
     /// Records below this number must exist.
     loaded: u64,
@@ -117,7 +117,7 @@ struct Desk<T> {
     found: Vec<u8>,
 }
 
-impl<T: Copy> Desk<T> {
+impl<T: Copy> Terminal<T> {
     fn run<'e, E: Engine<Table = T> + 'e>(
         &mut self,
         transaction: &mut E::Transaction<'e>,

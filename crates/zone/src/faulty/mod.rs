@@ -10,7 +10,7 @@ use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::chance::Chance;
+use crate::fault_rng::FaultRng;
 use crate::{Device, DeviceError, Geometry, Operation, ZoneInfo};
 use decay::Decay;
 pub use fault::{Fault, Tail};
@@ -56,7 +56,7 @@ pub struct Faulty {
 }
 
 struct FaultyState {
-    chance: Chance,
+    chance: FaultRng,
     tail: Tail,
     crashed: bool,
     operations: u64,
@@ -72,7 +72,7 @@ impl Faulty {
     /// Wraps a device; all its content counts as durable.
     pub fn new(inner: Arc<dyn Device>, seed: u64) -> Self {
         let state = FaultyState {
-            chance: Chance::new(seed),
+            chance: FaultRng::new(seed),
             tail: Tail::default(),
             crashed: false,
             operations: 0,
@@ -293,7 +293,7 @@ impl Fault {
 }
 
 /// The bytes of a random number of first blocks, possibly none.
-fn beginning(parts: &[IoSlice<'_>], block: u32, chance: &mut Chance) -> Vec<u8> {
+fn beginning(parts: &[IoSlice<'_>], block: u32, chance: &mut FaultRng) -> Vec<u8> {
     let mut bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
     let blocks = chance.up_to(bytes.len() as u64 / u64::from(block));
     bytes.truncate(blocks as usize * block as usize);

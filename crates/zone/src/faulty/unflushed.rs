@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::fault::Tail;
-use crate::chance::Chance;
+use crate::fault_rng::FaultRng;
 use crate::{Device, DeviceError, ZoneState};
 
 /// The unit that drives write atomically, in bytes: a block is torn between sectors.
@@ -56,7 +56,7 @@ pub(super) fn reset(
     finished: &mut Finished,
     device: &dyn Device,
     zone: u32,
-    chance: &mut Chance,
+    chance: &mut FaultRng,
 ) -> Result<(), DeviceError> {
     let info = device.zone(zone)?;
     if info.state == ZoneState::Empty {
@@ -99,7 +99,7 @@ pub(super) fn lose(
     all: BTreeMap<u32, Unflushed>,
     ends: &mut Finished,
     tail: Tail,
-    chance: &mut Chance,
+    chance: &mut FaultRng,
 ) -> Result<(), DeviceError> {
     let block = u64::from(device.geometry().block_bytes);
     let mut survivors = Vec::with_capacity(all.len());
@@ -146,7 +146,7 @@ fn survive(
     mut bytes: Vec<u8>,
     block: u64,
     tail: Tail,
-    chance: &mut Chance,
+    chance: &mut FaultRng,
 ) -> Survivor {
     let blocks = (since.written - since.durable) / block;
     let kept = match chance.up_to(3) {
@@ -180,7 +180,7 @@ fn survive(
 }
 
 /// Fills bytes that were never written: with zeroes, or with anything.
-fn garble(bytes: &mut [u8], chance: &mut Chance) {
+fn garble(bytes: &mut [u8], chance: &mut FaultRng) {
     if chance.one_in(2) { bytes.fill(0) } else { chance.fill(bytes) }
 }
 

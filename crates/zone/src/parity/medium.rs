@@ -3,10 +3,10 @@
 use std::io::{self, IoSlice};
 use std::sync::atomic::Ordering;
 
-use super::dealt::Dealt;
 use super::rows::{BLOCK, bytes};
 use super::set::SetState;
-use super::sets::Sets;
+use super::stripe_groups::StripeGroups;
+use super::striped_write::StripedWrite;
 use crate::zoned::Medium;
 use crate::{DeviceError, Operation, ZoneInfo, ZoneRead, ZoneState};
 
@@ -14,7 +14,7 @@ use crate::{DeviceError, Operation, ZoneInfo, ZoneRead, ZoneState};
 /// flushed.
 const MOST_WAITING: u64 = 256;
 
-impl Sets {
+impl StripeGroups {
     /// Appends blocks to a set.
     fn append(
         &self,
@@ -22,13 +22,13 @@ impl Sets {
         state: &mut SetState,
         parts: &[IoSlice<'_>],
     ) -> Result<(), DeviceError> {
-        self.settle(set, state)?;
+        self.resync(set, state)?;
         if state.has_lost {
             let zone = self.zone(set, 0);
             return Err(DeviceError::ReadOnlyZone { operation: Operation::Append, zone });
         }
         self.flush_once(state)?;
-        let dealt = Dealt::of(parts, state.blocks, self.rows);
+        let dealt = StripedWrite::of(parts, state.blocks, self.rows);
         for (column, (row, range)) in (0..).zip(&dealt.columns) {
             if !range.is_empty() {
                 let zone = self.zone(set, column);
@@ -68,7 +68,7 @@ impl Sets {
     }
 
     fn finish_all(&self, set: u32, state: &mut SetState) -> Result<(), DeviceError> {
-        self.settle(set, state)?;
+        self.resync(set, state)?;
         if state.blocks == self.rows.blocks() {
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl Sets {
                 reset.push(set);
                 continue;
             }
-            match self.settle(set, &mut state) {
+            match self.resync(set, &mut state) {
                 Ok(()) => whole.push((set, state.opening, self.rows.whole(state.blocks))),
                 // It is without parity from here on, which its state says.
                 Err(error) if error.is_of_zone() => _ = self.waiting().remove(&set),
@@ -136,7 +136,7 @@ impl Sets {
         let mut state = self.state(set);
         if state.is_reset {
             self.waiting().remove(&set);
-            match self.settle(set, &mut state) {
+            match self.resync(set, &mut state) {
                 Err(error) if error.is_of_zone() => state.has_lost = true,
                 settled => return settled,
             }
@@ -165,7 +165,7 @@ impl Sets {
     }
 }
 
-impl Medium for Sets {
+impl Medium for StripeGroups {
     fn write(&self, set: u32, _at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         self.change(set, |state| self.append(set, state, parts))
     }

@@ -7,7 +7,7 @@
 //!
 //! * **Parity follows data.** The parity of a row is appended only after a flush that covers the
 //!   row, and is kept in memory until then, so no crash leaves parity of data that are not there.
-//!   What is missing of it after a crash is made anew from the data ([`settling`]).
+//!   What is missing of it after a crash is made anew from the data ([`resync`]).
 //! * **The end of a set** is that of its longest zone: a block that an unflushed zone lacks before
 //!   that end reads as zeroes, as any unflushed block may.
 //! * **The last row** of an open set, which is not whole, has its XOR in a [log](tails) of two
@@ -20,22 +20,22 @@
 //! A set that lost a zone, or has one that is read-only, is reported as read-only: its blocks can
 //! be read, and its user moves them elsewhere. `docs/decisions/0086-parity.md` says why it is so.
 
-mod dealt;
 mod flushes;
 mod medium;
+mod partial_parity_log;
 mod reading;
+mod resync;
 mod rows;
 mod set;
-mod sets;
-mod settling;
-mod tails;
+mod stripe_groups;
+mod striped_write;
 
 use std::sync::Arc;
 
 use crate::geometry::above;
 use crate::zoned::Zoned;
 use crate::{Device, DeviceError, ZoneInfo};
-use sets::Sets;
+use stripe_groups::StripeGroups;
 
 /// A device that keeps one zone of parity for each `data_zones` zones of `below`, which is empty or
 /// was used so before. Two zones hold a log, and zones that are too few for a set are not used.
@@ -80,7 +80,7 @@ fn over(
     read_only: bool,
 ) -> Result<Arc<dyn Device>, DeviceError> {
     let geometry = above(below.geometry(), data_zones)?;
-    let sets = Sets::over(below, data_zones, &geometry)?;
+    let sets = StripeGroups::over(below, data_zones, &geometry)?;
     let zones: Vec<ZoneInfo> =
         (0..geometry.zones).map(|set| sets.seen(set)).collect::<Result<_, _>>()?;
     Ok(Arc::new(Zoned::new(sets, geometry, zones).read_only(read_only)))

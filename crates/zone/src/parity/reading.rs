@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use super::rows::{BLOCK, bytes, xor};
-use super::sets::Sets;
+use super::stripe_groups::StripeGroups;
 use crate::{AlignedBuf, DeviceError, ZoneRead};
 
 /// The blocks of a data zone that are read, and their place in the buffer for all of them.
@@ -14,7 +14,7 @@ struct Piece {
     range: Range<usize>,
 }
 
-impl Sets {
+impl StripeGroups {
     /// Reads blocks of a set.
     pub fn read_blocks(&self, set: u32, first: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
         let blocks = (buffer.len() / BLOCK) as u64;

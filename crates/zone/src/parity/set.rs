@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::partial_parity_log::Tail;
 use super::rows::{BLOCK, Rows, bytes, xor};
-use super::tails::Tail;
 use crate::{ZoneInfo, ZoneState};
 
 /// The state of a set in memory.

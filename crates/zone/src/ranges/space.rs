@@ -207,7 +207,7 @@ impl Space {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::Chance;
+    use crate::fault_rng::FaultRng;
 
     #[test]
     fn the_extents_of_a_zone_follow_each_other() {
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn extents_never_overlap_and_the_end_follows_the_last_one() {
         for seed in 0..50 {
-            let mut chance = Chance::new(seed);
+            let mut chance = FaultRng::new(seed);
             let mut space = Space::default();
             let mut used: Vec<(u32, usize)> = Vec::new();
             for _ in 0..400 {

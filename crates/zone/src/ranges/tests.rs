@@ -13,7 +13,7 @@ use super::journal::{FoundJournal, Journal, Layout, ZoneRecord};
 use super::medium::Ranges;
 use super::space::UNIT;
 use super::{Placing, UNFINISHED, describe, description, lay_out, layout_of, parse, zones_on};
-use crate::chance::Chance;
+use crate::fault_rng::FaultRng;
 use crate::geometry::BLOCK_BYTES;
 use crate::zoned::Zoned;
 use crate::{Device, Geometry, Shape, ZoneState};
@@ -39,13 +39,13 @@ struct Sectors {
     unsynced: BTreeMap<usize, Vec<Vec<u8>>>,
     /// Calls that change or sync the disk until the process is killed: that call is done in part.
     left: u64,
-    chance: Chance,
+    chance: FaultRng,
 }
 
 impl FragileDisk {
     fn new(bytes: u64, seed: u64) -> FragileDisk {
         let (now, unsynced) = (vec![0; bytes as usize], BTreeMap::new());
-        let (len, lens, chance) = (bytes as usize, Vec::new(), Chance::new(seed));
+        let (len, lens, chance) = (bytes as usize, Vec::new(), FaultRng::new(seed));
         let sectors = Sectors { now, len, lens, unsynced, left: u64::MAX, chance };
         FragileDisk(Arc::new(Mutex::new(sectors)))
     }
@@ -251,7 +251,7 @@ impl Model {
 }
 
 /// Changes the device so many times, or until the process is killed; returns the number of flushes.
-fn act(device: &dyn Device, model: &mut Model, chance: &mut Chance, changes: u64) -> u64 {
+fn act(device: &dyn Device, model: &mut Model, chance: &mut FaultRng, changes: u64) -> u64 {
     let mut flushes = 0;
     for (fill, _) in (1u8..=255).cycle().zip(0..changes) {
         let zone = USED[chance.up_to(USED.len() as u64 - 1) as usize];
@@ -298,7 +298,7 @@ fn lives() -> u64 {
 
 /// Kills and power cuts of one disk; returns the number of flushes.
 fn live(seed: u64) -> u64 {
-    let mut chance = Chance::new(seed);
+    let mut chance = FaultRng::new(seed);
     let placing = BOTH[seed as usize % 2];
     let disk = disk(seed ^ 0x5eed, placing);
     make(&disk, placing).unwrap();
@@ -417,7 +417,7 @@ fn a_small_flush_is_one_sync_and_its_record_does_not_count_without_its_bytes() {
             |disk: &FragileDisk| open(disk, placing).unwrap().zone(7).unwrap().write_pointer;
         let copy = FragileDisk(Arc::new(Mutex::new({
             let Sectors { now, len, .. } = &*disk.sectors();
-            let (now, len, chance) = (now.clone(), *len, Chance::new(1));
+            let (now, len, chance) = (now.clone(), *len, FaultRng::new(1));
             let (lens, unsynced) = (Vec::new(), BTreeMap::new());
             Sectors { now, len, lens, unsynced, left: u64::MAX, chance }
         })));

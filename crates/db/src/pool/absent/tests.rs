@@ -27,7 +27,8 @@ impl Deltas {
     }
 
     fn delta(&self, dirty_from: u64) -> CachedDelta {
-        let changed = ChangedWords::from_bits([0; 8], [1, 0, 0, 0, 0, 0, 0, 0]);
+        let mut changed = ChangedWords::NONE;
+        changed.add(0..1);
         let delta = self.0.delta(&[1; 4096], &changed).unwrap();
         CachedDelta { delta, position: dirty_from, dirty_from, hotness: Hotness::default() }
     }

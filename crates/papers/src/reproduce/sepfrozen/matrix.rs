@@ -58,17 +58,17 @@ pub(super) const SEVEN: [&str; 10] = [
 pub(super) const STEPS: [(&str, &str); 9] = [
     ("sepbit", "nothing is recognised"),
     ("sepfrozen-bit", "learned on the way, above 0.5, in SepBIT's coldest class"),
-    ("frozen:sepbit:sure=0.5:tiers=1", "the same in a class of its own"),
+    ("frozen:sepbit:confidence=0.5:tiers=1", "the same in a class of its own"),
     ("frozen:sepbit:tiers=1", "the same above 0.95"),
     ("frozen:sepbit", "tiers of certainty, each in a class of its own"),
     ("lifespan", "nothing is recognised, classes by expected lifespan"),
     ("frozen:lifespan", "the same with frozen pages in classes of their own"),
-    ("frozen-perfect:sepbit:apart=no", "the future for a recogniser, in SepBIT's coldest class"),
+    ("frozen-perfect:sepbit:separate=no", "the future for a recogniser, in SepBIT's coldest class"),
     ("frozen-perfect:sepbit", "the future for a recogniser, in a class of its own"),
 ];
 
 /// The scheme with a model that was trained beforehand.
-pub(super) const OFF_LINE: &str = "sepfrozen-bit:by=model";
+pub(super) const OFF_LINE: &str = "sepfrozen-bit:recogniser=model";
 
 /// Replays one workload several times.
 pub(super) struct Matrix<'a> {

@@ -3,15 +3,15 @@
 
 /// A figure of the paper.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct PaperFigure {
     /// The figure in the paper's form.
     pub(super) text: &'static str,
     /// The section that has it.
     pub(super) place: &'static str,
 }
 
-const fn told(text: &'static str, place: &'static str) -> Told {
-    Told { text, place }
+const fn told(text: &'static str, place: &'static str) -> PaperFigure {
+    PaperFigure { text, place }
 }
 
 /// WAF on TPC-C.
@@ -32,28 +32,28 @@ pub(super) const FAR: &[(&str, &str)] = &[
 ];
 
 /// Page writes per page, on TPC-C.
-pub(super) const TPCC_SETUP: Told = told("14, derived", "sections 4.3, 5.1");
+pub(super) const TPCC_SETUP: PaperFigure = told("14, derived", "sections 4.3, 5.1");
 /// Page writes per page, on YCSB-100W.
-pub(super) const YCSB_100W_SETUP: Told = told("51", "section 5.1");
+pub(super) const YCSB_100W_SETUP: PaperFigure = told("51", "section 5.1");
 /// Page writes per page, on YCSB-50W.
-pub(super) const YCSB_50W_SETUP: Told = told("36", "section 5.1");
+pub(super) const YCSB_50W_SETUP: PaperFigure = told("36", "section 5.1");
 
 /// Change of the WAF from SepBIT to SepFrozenBIT.
-pub(super) const WAF_BIT: Told = told("-30.2 %", "section 5.2");
+pub(super) const WAF_BIT: PaperFigure = told("-30.2 %", "section 5.2");
 /// Change of the FAR from SepBIT to SepFrozenBIT.
-pub(super) const FAR_BIT: Told = told("-27.5 to -35.4 %", "section 5.2");
+pub(super) const FAR_BIT: PaperFigure = told("-27.5 to -35.4 %", "section 5.2");
 /// Change of the FAR from DAC to SepFrozenDAC.
-pub(super) const FAR_DAC: Told = told("-27.5 to -35.4 %", "section 5.2");
+pub(super) const FAR_DAC: PaperFigure = told("-27.5 to -35.4 %", "section 5.2");
 /// Difference of SepBIT's WAF to that of future knowledge.
-pub(super) const ABOVE_FK: Told = told("+43.3 %", "section 3");
+pub(super) const ABOVE_FK: PaperFigure = told("+43.3 %", "section 3");
 /// Difference of SepFrozenBIT's WAF to that of future knowledge.
-pub(super) const FROZEN_ABOVE_FK: Told = told("+7.4 %, derived", "section 5.2");
+pub(super) const FROZEN_ABOVE_FK: PaperFigure = told("+7.4 %, derived", "section 5.2");
 /// Change of the WAF over all zone sizes, for both schemes.
-pub(super) const WAF_BY_ZONE: Told = told("-17.5 to -33.9 %", "section 5.2, figure 16");
+pub(super) const WAF_BY_ZONE: PaperFigure = told("-17.5 to -33.9 %", "section 5.2, figure 16");
 /// Change of the WAF over all thresholds, for both schemes.
-pub(super) const WAF_BY_GP: Told = told("-14.5 to -30.8 %", "section 5.2, figure 17");
+pub(super) const WAF_BY_GP: PaperFigure = told("-14.5 to -30.8 %", "section 5.2, figure 17");
 /// Change of the throughput from SepBIT to SepFrozenBIT.
-pub(super) const TPMC_BIT: Told = told("+19.5 %", "section 5.2");
+pub(super) const TPMC_BIT: PaperFigure = told("+19.5 %", "section 5.2");
 
 /// Models, with accuracy and false positive rate.
 pub(super) const MODELS: &[(&str, &str, &str)] = &[("sgd", "92 %", ""), ("2r", "", "41 %")];

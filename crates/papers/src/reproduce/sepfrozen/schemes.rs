@@ -4,7 +4,7 @@ use frostline_results::RunReport;
 
 use super::matrix::{GP, Matrix, OFF_LINE, SCHEMES, SEVEN, STEPS, VICTIM, of};
 use super::models::Models;
-use super::paper::{self, Told};
+use super::paper::{self, PaperFigure};
 use crate::Result;
 use crate::reproduce::tables::{Cell, ReportTable, headings};
 
@@ -173,7 +173,7 @@ fn change(runs: &[RunReport], from: &str, to: &str, figure: fn(&RunReport) -> f6
 
 /// The paper's claims, beside our results.
 pub(super) fn claims(tpcc: &[RunReport], sweeps: &Sweeps) -> ReportTable {
-    let one = |name: &str, told: Option<Told>, from: &str, to: &str, figure| {
+    let one = |name: &str, told: Option<PaperFigure>, from: &str, to: &str, figure| {
         let found = change(tpcc, from, to, figure).map_or(Cell::None, Cell::change);
         claim(name, found, told)
     };
@@ -223,7 +223,7 @@ pub(super) fn claims(tpcc: &[RunReport], sweeps: &Sweeps) -> ReportTable {
     }
 }
 
-fn claim(name: &str, found: Cell, told: Option<Told>) -> Vec<Cell> {
+fn claim(name: &str, found: Cell, told: Option<PaperFigure>) -> Vec<Cell> {
     let (text, place) = told.map_or(("", ""), |told| (told.text, told.place));
     vec![Cell::text(name), found, Cell::text(text), Cell::text(place)]
 }

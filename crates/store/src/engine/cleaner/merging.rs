@@ -10,7 +10,7 @@ use super::Cleaner;
 use crate::StoreError;
 use crate::engine::core::Guard;
 use crate::format::PAGE;
-use crate::format::delta::{apply, time_of};
+use crate::format::delta::{ChangedWords, time_of};
 use crate::format::image::unpack;
 use crate::format::packing::Image;
 use crate::format::records::{Record, RecordKind};
@@ -85,9 +85,8 @@ impl Cleaner {
         whole: &mut [u8],
     ) -> Result<bool, StoreError> {
         let last = if tail.is_empty() { delta } else { tail };
-        let is_whole = unpack(copy.bytes, whole)
-            && apply(whole, delta).is_some()
-            && (tail.is_empty() || apply(whole, tail).is_some());
+        let is_whole =
+            unpack(copy.bytes, whole) && ChangedWords::read([delta, tail], whole).is_some();
         let Some(time) = time_of(last, page.time()).filter(|_| is_whole) else { return Ok(false) };
         let Image { bytes, sum } = Image::of(whole, self.core.layout.sizes, &self.core.compressor);
         let other = page.changes().into_iter().flatten().last().map_or(0, |(_, sum)| sum);

@@ -4,11 +4,11 @@ use frostline_random::SplitMix;
 
 /// A stream of random numbers for faults.
 #[derive(Clone, Debug)]
-pub(crate) struct Chance(SplitMix);
+pub(crate) struct FaultRng(SplitMix);
 
-impl Chance {
+impl FaultRng {
     pub fn new(seed: u64) -> Self {
-        Chance(SplitMix::new(seed))
+        FaultRng(SplitMix::new(seed))
     }
 
     pub fn next_u64(&mut self) -> u64 {

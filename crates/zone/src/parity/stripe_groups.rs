@@ -5,13 +5,13 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::flushes::Flushes;
+use super::partial_parity_log::{PartialParityLog, Tail};
 use super::rows::{BLOCK, Rows, bytes};
 use super::set::{Found, SetState};
-use super::tails::{Tail, Tails};
 use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneState};
 
 /// All sets of a device.
-pub(super) struct Sets {
+pub(super) struct StripeGroups {
     pub below: Arc<dyn Device>,
     pub rows: Rows,
     sets: Box<[Mutex<SetState>]>,
@@ -19,7 +19,7 @@ pub(super) struct Sets {
     waiting: Mutex<BTreeSet<u32>>,
     /// Sets that were written or reset since the latest flush.
     touched: Mutex<BTreeSet<u32>>,
-    tails: Mutex<Tails>,
+    tails: Mutex<PartialParityLog>,
     /// The device below limits its active zones.
     pub has_limit: bool,
     flushes: Flushes,
@@ -27,7 +27,7 @@ pub(super) struct Sets {
     pub rebuilt: AtomicU64,
 }
 
-impl Sets {
+impl StripeGroups {
     pub fn over(
         below: Arc<dyn Device>,
         data_zones: u32,
@@ -35,9 +35,9 @@ impl Sets {
     ) -> Result<Self, DeviceError> {
         let count = below.geometry().zone_capacity / BLOCK as u64;
         let rows = Rows { data: data_zones.into(), count };
-        let tails = Mutex::new(Tails::read(&*below)?);
+        let tails = Mutex::new(PartialParityLog::read(&*below)?);
         let has_limit = geometry.max_active.or(geometry.max_open).is_some();
-        let mut sets = Sets {
+        let mut sets = StripeGroups {
             below,
             has_limit,
             touched: Mutex::default(),
@@ -77,7 +77,7 @@ impl Sets {
         self.touched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn tails(&self) -> MutexGuard<'_, Tails> {
+    pub fn tails(&self) -> MutexGuard<'_, PartialParityLog> {
         self.tails.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -7,13 +7,13 @@ use super::rows::{BLOCK, Rows, bytes};
 use crate::AlignedBuf;
 
 /// Blocks of an append, those of each data zone together.
-pub(super) struct Dealt {
+pub(super) struct StripedWrite {
     pub bytes: AlignedBuf,
     /// For each data zone the first row, and the place of its blocks in `bytes`.
     pub columns: Vec<(u64, Range<usize>)>,
 }
 
-impl Dealt {
+impl StripedWrite {
     pub fn of(parts: &[IoSlice<'_>], first: u64, rows: Rows) -> Self {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let blocks = (len / BLOCK) as u64;
@@ -38,6 +38,6 @@ impl Dealt {
                 part = later;
             }
         }
-        Dealt { bytes: dealt, columns }
+        StripedWrite { bytes: dealt, columns }
     }
 }

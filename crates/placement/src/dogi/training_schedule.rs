@@ -9,7 +9,7 @@
 use super::outcomes::Outcomes;
 use super::ranges::Ranges;
 use super::samples::{Samples, WriteSample};
-use crate::{ForecastInputs, Forecaster, Lesson};
+use crate::{ForecastInputs, Forecaster, TrainingSample};
 
 /// Capacities of user writes before the first samples.
 const WAIT: u32 = 2;
@@ -26,7 +26,7 @@ enum Phase {
 
 /// Teaches a forecaster from samples of the user writes.
 #[derive(Debug)]
-pub struct Course {
+pub struct TrainingSchedule {
     forecaster: Box<dyn Forecaster>,
     capacity: u32,
     ranges: Ranges,
@@ -39,18 +39,18 @@ pub struct Course {
     next_batch: Option<u32>,
     /// The time of the next step.
     due: u32,
-    lessons: Vec<Lesson>,
-    held_out: Vec<Lesson>,
+    lessons: Vec<TrainingSample>,
+    held_out: Vec<TrainingSample>,
     outcomes: Option<Outcomes>,
 }
 
-impl Course {
+impl TrainingSchedule {
     /// A course for a volume of `capacity` pages, before its first write.
     pub fn new(forecaster: Box<dyn Forecaster>, capacity: u32, seed: u64) -> Self {
         let capacity = capacity.max(1);
         let samples = Samples::new(capacity, seed);
         let most = samples.most();
-        Course {
+        TrainingSchedule {
             forecaster,
             capacity,
             ranges: Ranges::new(capacity),
@@ -141,8 +141,8 @@ impl Course {
     }
 
     fn begin_lessons(&mut self, now: u32) {
-        let Course { ranges, samples, lessons, held_out, .. } = self;
-        let lesson = |&WriteSample { inputs, lifespan, .. }: &WriteSample| Lesson {
+        let TrainingSchedule { ranges, samples, lessons, held_out, .. } = self;
+        let lesson = |&WriteSample { inputs, lifespan, .. }: &WriteSample| TrainingSample {
             inputs,
             class: ranges.class(lifespan) as u8,
         };
@@ -159,18 +159,18 @@ impl Course {
 
     fn evaluate(&self) -> Outcomes {
         let mut outcomes = Outcomes::default();
-        for Lesson { inputs, class } in &self.held_out {
+        for TrainingSample { inputs, class } in &self.held_out {
             outcomes.add(self.forecaster.forecast(inputs), usize::from(*class));
         }
         outcomes
     }
 
-    /// All that was learned, as bytes that [`Course::recall`] takes.
+    /// All that was learned, as bytes that [`TrainingSchedule::recall`] takes.
     pub fn memory(&self) -> Vec<u8> {
         self.forecaster.memory()
     }
 
-    /// Restores what [`Course::memory`] gave; true if the forecaster is trained then.
+    /// Restores what [`TrainingSchedule::memory`] gave; true if the forecaster is trained then.
     pub fn recall(&mut self, memory: &[u8]) -> bool {
         self.forecaster.recall(memory);
         self.forecaster.is_trained()
@@ -179,7 +179,7 @@ impl Course {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let lessons = self.lessons.capacity() + self.held_out.capacity();
-        self.samples.bytes() + lessons * size_of::<Lesson>() + self.forecaster.bytes()
+        self.samples.bytes() + lessons * size_of::<TrainingSample>() + self.forecaster.bytes()
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
             inputs[0] as usize
         }
 
-        fn begin(&mut self, lessons: &[Lesson]) -> u32 {
+        fn begin(&mut self, lessons: &[TrainingSample]) -> u32 {
             (self.lessons, self.left) = (lessons.len(), 10);
             10
         }
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn forecasts_are_judged_by_what_was_held_out_after_four_capacities_and_a_half() {
-        let mut course = Course::new(Box::new(Parrot::default()), 8192, 1);
+        let mut course = TrainingSchedule::new(Box::new(Parrot::default()), 8192, 1);
         let mut judged = Vec::new();
         for now in 1..=8192 * 9 {
             course.at(now);

@@ -93,7 +93,7 @@ pub struct Facts {
 
 /// Knowledge of pages beside their own state.
 #[derive(Clone, Debug)]
-pub struct Habits {
+pub struct AccessHistory {
     /// User writes of a part of a capacity.
     part_writes: u32,
     /// The time at which the next part begins; `None` before the first write.
@@ -107,11 +107,11 @@ pub struct Habits {
     chunks: Vec<u16>,
 }
 
-impl Habits {
+impl AccessHistory {
     /// The knowledge about a volume whose LBAs are below `space`, which is also its capacity.
     pub fn new(space: u32, page_bytes: u32) -> Self {
         let chunk_shift = (CHUNK_BYTES / page_bytes).max(1).ilog2();
-        Habits {
+        AccessHistory {
             part_writes: (space / PARTS).max(1),
             part_ends: None,
             part: 0,
@@ -193,14 +193,14 @@ impl Habits {
 mod tests {
     use super::*;
 
-    fn write(habits: &mut Habits, page: &mut Habit, now: u32, zones: u32) -> Facts {
+    fn write(habits: &mut AccessHistory, page: &mut Habit, now: u32, zones: u32) -> Facts {
         let write = UserWrite { first: *page == Habit::default(), ..UserWrite::first(600, now) };
         habits.written(&write, zones, page)
     }
 
     #[test]
     fn the_inputs_are_what_was_known_before_the_write() {
-        let (mut habits, mut page) = (Habits::new(8000, 4096), Habit::default());
+        let (mut habits, mut page) = (AccessHistory::new(8000, 4096), Habit::default());
         let first = write(&mut habits, &mut page, 1, 0);
         assert_eq!(first.inputs, [600.0, 0.0, 255.0, 0.0, 0.0, 0.0]);
         habits.written(&UserWrite::first(1000, 2), 0, &mut Habit::default());
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn what_was_last_written_in_the_first_capacity_is_frozen() {
         let (mut habits, mut early, mut late) =
-            (Habits::new(800, 4096), Habit::default(), Habit::default());
+            (AccessHistory::new(800, 4096), Habit::default(), Habit::default());
         for now in (1..2000).step_by(100) {
             write(&mut habits, if now < 800 { &mut early } else { &mut late }, now, 0);
         }

@@ -30,7 +30,7 @@ pub(super) struct Tail {
 }
 
 /// The log.
-pub(super) struct Tails {
+pub(super) struct PartialParityLog {
     zones: [u32; LOG_ZONES as usize],
     /// The zone that is written, and the blocks in it.
     current: usize,
@@ -52,7 +52,7 @@ struct Record {
     entries: Vec<(u32, Option<Tail>)>,
 }
 
-impl Tails {
+impl PartialParityLog {
     /// Reads the log.
     pub fn read(below: &dyn Device) -> Result<Self, DeviceError> {
         let geometry = below.geometry();
@@ -79,7 +79,7 @@ impl Tails {
         let zones = [first, first + 1];
         // The last record may be torn: the next one goes to the other zone.
         let current = (last - first) as usize;
-        Ok(Tails { zones, current, at: most, most, seq, live, has_failed: false })
+        Ok(PartialParityLog { zones, current, at: most, most, seq, live, has_failed: false })
     }
 
     /// Appends what became of the last rows of some sets. It is durable after the next flush.

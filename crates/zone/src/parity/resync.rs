@@ -3,16 +3,16 @@
 
 use super::rows::{bytes, xor};
 use super::set::{Found, SetState};
-use super::sets::Sets;
+use super::stripe_groups::StripeGroups;
 use crate::{AlignedBuf, DeviceError, Operation};
 
 /// Rows that are read together when parity is made anew.
 const PIECE: u64 = 64;
 
-impl Sets {
+impl StripeGroups {
     /// Brings the zones of a set into line with each other: after a crash, or an append that
     /// failed, some may be shorter than they should be, or parity may be missing.
-    pub fn settle(&self, set: u32, state: &mut SetState) -> Result<(), DeviceError> {
+    pub fn resync(&self, set: u32, state: &mut SetState) -> Result<(), DeviceError> {
         if state.is_known {
             return Ok(());
         }

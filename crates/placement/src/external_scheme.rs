@@ -14,7 +14,7 @@ use crate::scheme::Scheme;
 /// The log is compiled once for each scheme of this crate, and once for all other schemes together:
 /// their calls are indirect, and each page has room for the largest state.
 #[derive(Clone, Copy)]
-pub struct Outside {
+pub struct ExternalScheme {
     pub(crate) entry: Entry,
     pub(crate) build: &'static MakeScheme,
 }
@@ -23,7 +23,7 @@ pub struct Outside {
 pub type MakeScheme =
     dyn Fn(&Setup<'_>, &mut Params) -> Result<AnyScheme<INNER_WORDS>, BuildError> + Sync + 'static;
 
-impl Outside {
+impl ExternalScheme {
     /// The most bytes of state that an outside scheme may keep of a page.
     pub const MOST_PAGE_BYTES: usize = size_of::<AnyState<INNER_WORDS>>();
 
@@ -31,7 +31,7 @@ impl Outside {
     /// [`MOST_PAGE_BYTES`](Self::MOST_PAGE_BYTES).
     pub const fn of<S: Scheme>() -> Self {
         const { assert!(size_of::<S::Page>() <= Self::MOST_PAGE_BYTES) };
-        Outside { entry: entry::<S>(), build: &build::<S> }
+        ExternalScheme { entry: entry::<S>(), build: &build::<S> }
     }
 
     /// A scheme that is known only when the program runs, for example one in another language. It
@@ -48,13 +48,13 @@ impl Outside {
             orders_cleaning: false,
             most_memory: crate::LARGEST_MEMORY,
         };
-        Outside { entry, build }
+        ExternalScheme { entry, build }
     }
 }
 
-impl fmt::Debug for Outside {
+impl fmt::Debug for ExternalScheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outside").field("entry", &self.entry).finish_non_exhaustive()
+        f.debug_struct("ExternalScheme").field("entry", &self.entry).finish_non_exhaustive()
     }
 }
 
@@ -66,6 +66,6 @@ fn build<S: Scheme>(
     AnyScheme::of(scheme).ok_or_else(|| BuildError::LargeState {
         name: S::INFO.name.to_string(),
         bytes: size_of::<S::Page>(),
-        most: Outside::MOST_PAGE_BYTES,
+        most: ExternalScheme::MOST_PAGE_BYTES,
     })
 }
