@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use frostline_log::ZoneImage;
+
 use crate::engine::checkpointer::Checkpointer;
 use crate::engine::cleaner::{self, Cleaner};
 use crate::engine::core::Core;
@@ -13,6 +15,12 @@ use crate::engine::metadata::Metadata;
 use crate::state::State;
 use crate::sync::Instant;
 use crate::{Cleaning, Open, StoreError};
+
+/// A store that is closed cleans open zones of which less than one in so many pages is valid,
+const LITTLE: u32 = 8;
+
+/// unless no more pages than these were written to them.
+const WORTH_TIDYING: u32 = 16;
 
 /// Does what is due.
 pub struct Upkeep {
@@ -139,6 +147,29 @@ impl Upkeep {
             self.core.changed();
         }
         Ok(())
+    }
+
+    /// Before a store is closed: cleans open zones that hold little but garbage. No policy chooses
+    /// an open zone, so they would be most of what an emptied store takes.
+    pub fn tidy(&self) -> Result<(), StoreError> {
+        let layout = &self.core.layout;
+        let state = self.core.state()?;
+        let least = WORTH_TIDYING * layout.sizes.page_units();
+        let is_little = |image: &&ZoneImage| {
+            image.sealed_at.is_none() && image.used > least && image.valid() < image.used / LITTLE
+        };
+        let images = state.volume.images();
+        let little = images.iter().filter(is_little);
+        let zones: Vec<_> = little.map(|image| state.zones.get(image.zone).device_zone).collect();
+        // The valid pages of each may need another zone.
+        let has_room = state.volume.free_zones() > layout.fixed.reserve as usize + zones.len();
+        drop(state);
+        if zones.is_empty() || !has_room {
+            return Ok(());
+        }
+        zones.into_iter().try_for_each(|zone| self.move_away(zone))?;
+        let _cleaning = self.cleaner.lock()?;
+        self.cleaner.reset_pending().inspect_err(|error| self.core.end_writing(error))
     }
 
     /// Cleans a zone. The pages of each chunk may bring leaves of the map into memory.

@@ -351,6 +351,7 @@ impl Store {
     /// # Errors
     /// As for [`Store::sync`].
     pub fn leave(&self) -> Result<(), StoreError> {
+        self.engine.upkeep.tidy()?;
         self.engine.checkpointer.write_last()?;
         self.engine.cleaner.write_witness()
     }
@@ -478,8 +479,7 @@ impl Store {
     /// As for [`Store::sync`].
     pub fn close(self) -> Result<(), StoreError> {
         self.end();
-        self.engine.checkpointer.write_last()?;
-        self.engine.cleaner.write_witness()
+        self.leave()
     }
 
     fn end(&self) {
