@@ -180,7 +180,8 @@ impl Db {
         })
     }
 
-    /// Removes the records from a key on to below another in small transactions, and returns how many.
+    /// Removes the records from a key on to below another in small transactions, and returns how
+    /// many.
     fn delete_range(
         &self,
         py: Python<'_>,
@@ -428,7 +429,8 @@ impl Transaction {
         Ok(record.map(|record| pair(py, record)))
     }
 
-    /// Up to `most` records with keys from `low` on, or behind it, to below `high`, in order or backward.
+    /// Up to `most` records with keys from `low` on, or behind it, to below `high`, in order or
+    /// backward.
     #[pyo3(signature = (table, low, high, *, behind, backward, most))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn scan<'py>(

@@ -1,5 +1,5 @@
-//! Frostline for Python: a thin shell around the crates. Whatever has a natural form in Python is in
-//! the package's Python files; a report crosses as the JSON that the command prints.
+//! Frostline for Python: a thin shell around the crates. Whatever has a natural form in Python is
+//! in the package's Python files; a report crosses as the JSON that the command prints.
 
 mod db;
 mod error;

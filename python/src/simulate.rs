@@ -92,7 +92,8 @@ impl Keywords {
     }
 }
 
-/// Reads a model that `frostline train` made, and of a longer file no more than shows that it is none.
+/// Reads a model that `frostline train` made, and of a longer file no more than shows that it is
+/// none.
 fn model(path: &Path) -> Result<Model> {
     let failed = |why: &dyn Display| Failure::new(format!("{}: {why}", path.display()));
     let file = File::open(path).map_err(|error| failed(&error))?;

@@ -94,8 +94,9 @@ impl Trace {
 
 /// A column of a trace as an array that shares its memory.
 fn column<'py>(trace: &Bound<'py, Trace>, column: &[u32]) -> Bound<'py, PyArray1<u32>> {
-    // SAFETY: the array keeps the trace alive, which is frozen: its columns neither move nor change.
-    // Python may not write to them either, as the array is made read-only before it is handed out.
+    // SAFETY: the array keeps the trace alive, which is frozen: its columns neither move nor
+    // change. Python may not write to them either, as the array is made read-only before it is
+    // handed out.
     #[allow(unsafe_code)]
     let array =
         unsafe { PyArray1::borrow_from_array(&ArrayView1::from(column), trace.clone().into_any()) };

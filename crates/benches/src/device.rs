@@ -12,7 +12,8 @@ use crate::{Error, Result};
 /// A device, and the shape that a new one gets, or an existing one must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceSpec {
-    /// `mem:`, `file:PATH`, `block:PATH`, `fdp:/dev/...`, `dir:DIR`, `zonefs:MOUNT` or `zbd:/dev/...`
+    /// `mem:`, `file:PATH`, `block:PATH`, `fdp:/dev/...`, `dir:DIR`, `zonefs:MOUNT` or
+    /// `zbd:/dev/...`
     pub uri: String,
     /// Bytes of all zones; needed to make a device.
     pub bytes: Option<u64>,

@@ -1,5 +1,5 @@
-//! `frostline reproduce check`: what the project claims, each with the command that shows it, the value that it
-//! gives and how far it may be off. The claims are data, in `claims.json`.
+//! `frostline reproduce check`: what the project claims, each with the command that shows it, the
+//! value that it gives and how far it may be off. The claims are data, in `claims.json`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -11,8 +11,8 @@ use crate::size::Size;
 use crate::table;
 use crate::varied::Varied;
 
-/// The report as text. With `details` it shows every run separately. `settings` are any of those that `varied`
-/// tells the differences of.
+/// The report as text. With `details` it shows every run separately. `settings` are any of those
+/// that `varied` tells the differences of.
 pub fn text(
     args: &SimArgs,
     settings: &Settings,
@@ -82,8 +82,8 @@ fn is_shown(run: &RunReport) -> bool {
     run.volume.as_deref().is_none_or(|volume| volume == ALL_VOLUMES)
 }
 
-/// The matrix: WAF by scheme and victim policy, with further figures of the scheme's best run. If no policy was
-/// asked for, each scheme has but one, and a column names it.
+/// The matrix: WAF by scheme and victim policy, with further figures of the scheme's best run. If
+/// no policy was asked for, each scheme has but one, and a column names it.
 fn schemes(args: &SimArgs, varied: &Varied, matrix: &Matrix<'_>) -> String {
     let by_default = args.victim.is_empty();
     let crossed = matrix.victims.len() + usize::from(matrix.own) > 1;

@@ -7,12 +7,12 @@
 //! Two bounds follow for a transaction. Its record takes at most a quarter of the log, as every
 //! record does. With the splits that it may cause it logs at most seven sixteenths: checkpoints
 //! bring the log down to a half while no other commit is under way, and a sixteenth is left for
-//! records that belong to no commit. A split logs one or two images of pages, so for new records the
-//! splits count most; overwritten records cause none.
+//! records that belong to no commit. A split logs one or two images of pages, so for new records
+//! the splits count most; overwritten records cause none.
 //!
 //! Recovery reads what is in use of the log, so a usual load uses a part of it alone
-//! ([`Options::recovery_bytes`](crate::Options::recovery_bytes)): commits wait at three quarters of that
-//! part. One that is larger waits until it is alone, and has all of the log.
+//! ([`Options::recovery_bytes`](crate::Options::recovery_bytes)): commits wait at three quarters of
+//! that part. One that is larger waits until it is alone, and has all of the log.
 
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
@@ -51,8 +51,8 @@ struct Waiting {
 }
 
 impl Core {
-    /// Lets a commit make its writes, once there is room for it. Its record has so many bytes before them. The last
-    /// pages are for those that free others.
+    /// Lets a commit make its writes, once there is room for it. Its record has so many bytes
+    /// before them. The last pages are for those that free others.
     pub fn admit(
         &self,
         writes: &WriteSet,

@@ -12,10 +12,11 @@ pub const MOST_TABLES: usize = 4096;
 
 /// The handle of a table, for transactions of the database that gave it.
 ///
-/// It is valid until that database is closed or dropped, or the table is deleted. Neither another database takes
-/// it, nor the same one once it was opened again, whose tables may be others by then: restored from a backup, or
-/// as they were before a crash. Both refuse it with [`DbError::ForeignTable`], and the database whose table was
-/// deleted with [`DbError::TableDeleted`]; [`crate::Db::table`] gives a new one.
+/// It is valid until that database is closed or dropped, or the table is deleted. Neither
+/// another database takes it, nor the same one once it was opened again, whose tables may be
+/// others by then: restored from a backup, or as they were before a crash. Both refuse it
+/// with [`DbError::ForeignTable`], and the database whose table was deleted with
+/// [`DbError::TableDeleted`]; [`crate::Db::table`] gives a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Table {
     /// The opening of a database that it is of.
@@ -83,8 +84,8 @@ impl Drop for Number<'_> {
 }
 
 impl Catalog {
-    /// The root of a table's tree; an error if the handle is of another database, or opening, or of a table that
-    /// was deleted.
+    /// The root of a table's tree; an error if the handle is of another database, or opening, or of
+    /// a table that was deleted.
     #[inline]
     pub fn tree(&self, table: Table) -> Result<u32, DbError> {
         let stamp = &self.stamps[table.number as usize];
@@ -174,8 +175,8 @@ impl Catalog {
         Ok(Number { catalog: self, number })
     }
 
-    /// A table is deleted: no handle of it is taken from now on, and no commit that writes to it is under way when
-    /// this returns.
+    /// A table is deleted: no handle of it is taken from now on, and no commit that writes to it is
+    /// under way when this returns.
     pub fn delete(&self, table: Table) {
         let _none_is_under_way = self.committing.write();
         self.deleted.write().insert(table.root, table.number);
@@ -198,8 +199,9 @@ impl Catalog {
         self.deleted.write().remove(&root);
     }
 
-    /// A commit makes its writes: no table is deleted until the guard is dropped. A commit that others may wait for,
-    /// and that writes to no table, does not wait for a deletion that waits for those.
+    /// A commit makes its writes: no table is deleted until the guard is dropped. A commit that
+    /// others may wait for, and that writes to no table, does not wait for a deletion that waits
+    /// for those.
     pub fn committing(&self, is_waited_for: bool) -> RwLockReadGuard<'_, ()> {
         if is_waited_for { self.committing.read_recursive() } else { self.committing.read() }
     }

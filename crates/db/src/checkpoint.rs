@@ -11,8 +11,8 @@ use crate::pool::CLEAN;
 use crate::record::STORE;
 
 impl Core {
-    /// Removes at most `most` ghosts of deleted records that no snapshot sees, and visits as many leaves that became
-    /// emptier.
+    /// Removes at most `most` ghosts of deleted records that no snapshot sees, and visits as many
+    /// leaves that became emptier.
     pub fn purge_ghosts(&self, most: usize) {
         for ghost in std::iter::from_fn(|| self.trees.versions.next_ghost()).take(most) {
             // If its page can't be read, the ghost stays. No snapshot sees it, nothing was changed,
@@ -29,7 +29,8 @@ impl Core {
         }
     }
 
-    /// Frees pages that have no owner, removes all ghosts that no snapshot sees, and makes all visits of leaves, also those that were put off.
+    /// Frees pages that have no owner, removes all ghosts that no snapshot sees, and makes all
+    /// visits of leaves, also those that were put off.
     pub fn purge_all(&self) {
         if self.check().is_err() {
             return;
@@ -40,9 +41,9 @@ impl Core {
         self.purge_ghosts(usize::MAX);
     }
 
-    /// Writes the pages that need the oldest part of the log, and releases that: a sixteenth more than brings it
-    /// down to a half of what is usual, or a zone, as zones are released whole. The less it is, the longer do
-    /// changes wait in memory, where others join them.
+    /// Writes the pages that need the oldest part of the log, and releases that: a sixteenth more
+    /// than brings it down to a half of what is usual, or a zone, as zones are released whole. The
+    /// less it is, the longer do changes wait in memory, where others join them.
     pub fn checkpoint(&self) -> Result<(), DbError> {
         self.purge_all();
         let wal = self.trees.wal();
@@ -81,8 +82,8 @@ impl Core {
         Ok(())
     }
 
-    /// Logs what is durable of the store: its own zones can't tell of what was written to them last. A log
-    /// that is half full has other uses for its room.
+    /// Logs what is durable of the store: its own zones can't tell of what was written to them
+    /// last. A log that is half full has other uses for its room.
     fn log_store(&self, Durable { chunks, notes }: Durable) -> Result<(), DbError> {
         let wal = self.trees.wal();
         if wal.used_bytes() < wal.capacity_bytes() / 2 {

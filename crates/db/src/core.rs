@@ -161,8 +161,8 @@ impl Core {
         }
     }
 
-    /// Bytes of a log of this capacity that a load of small transactions uses: twice those that recovery
-    /// should read.
+    /// Bytes of a log of this capacity that a load of small transactions uses: twice those that
+    /// recovery should read.
     pub fn usual_log(&self, capacity: u64) -> u64 {
         let Some(bytes) = self.recovery_bytes else { return capacity };
         let fewest = u64::from(FEWEST_LOG_ZONES) * self.trees.wal().zone_bytes();

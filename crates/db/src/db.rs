@@ -279,8 +279,8 @@ impl Db {
         Stats::of(&self.core)
     }
 
-    /// The store that the pages are on, for its counters, maintenance and views. What is written to it or
-    /// trimmed by other means than the database's is missing from its trees.
+    /// The store that the pages are on, for its counters, maintenance and views. What is written to
+    /// it or trimmed by other means than the database's is missing from its trees.
     pub fn store(&self) -> &Arc<Store> {
         self.core.trees.store()
     }

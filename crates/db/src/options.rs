@@ -13,9 +13,9 @@ pub struct Create {
     /// Format of the page store; hotness records are always kept.
     pub store: Format,
     /// Bytes of the log of each instance; a sixteenth of the device, at most 1 GiB in all, unless
-    /// given. A transaction takes a quarter of it, if it overwrites and deletes; new records, for which
-    /// pages are split, take a twelfth to a twentieth. They are room on the device, which on `file:` and
-    /// in a sparse file is used only as the log needs it.
+    /// given. A transaction takes a quarter of it, if it overwrites and deletes; new records, for
+    /// which pages are split, take a twelfth to a twentieth. They are room on the device, which on
+    /// `file:` and in a sparse file is used only as the log needs it.
     pub log_bytes: Option<u64>,
     /// Databases that share the store, each with its own log and pages.
     pub instances: u32,
@@ -62,8 +62,8 @@ pub enum Replacement {
 /// Options for opening a database.
 #[derive(Clone)]
 pub struct Options {
-    /// Bytes of memory for pages; in a store with deltas a quarter is for changes, and up to seven sixteenths for records,
-    /// of pages that are not in memory.
+    /// Bytes of memory for pages; in a store with deltas a quarter is for changes, and up to seven
+    /// sixteenths for records, of pages that are not in memory.
     pub buffer_bytes: usize,
     /// The replacement policy of the buffer.
     pub replacement: Replacement,
@@ -78,8 +78,8 @@ pub struct Options {
     /// device.
     pub rewriting: bool,
     /// How images of pages are compressed ([`frostline_store::Open::compression`]). The log is
-    /// compressed with zstd unless this is none, as only recovery decompresses it; without the feature
-    /// `zstd` with LZ4.
+    /// compressed with zstd unless this is none, as only recovery decompresses it; without the
+    /// feature `zstd` with LZ4.
     pub compression: Compression,
     /// Go on without synced pages of the store that are missing
     /// ([`frostline_store::Open::accept_loss`]).
@@ -92,18 +92,19 @@ pub struct Options {
     /// much memory. A sixteenth of it is written without delay. A value above the size of the log
     /// counts as that size.
     pub log_buffer_bytes: usize,
-    /// Bytes of the log that recovery should read after a crash at most: when more are in use a checkpoint
-    /// begins, and commits wait at one and a half times as many. A transaction that needs more log than
-    /// that waits until it is alone. Half of the log unless given; two zones of it count as the least.
+    /// Bytes of the log that recovery should read after a crash at most: when more are in use a
+    /// checkpoint begins, and commits wait at one and a half times as many. A transaction that
+    /// needs more log than that waits until it is alone. Half of the log unless given; two zones of
+    /// it count as the least.
     pub recovery_bytes: Option<u64>,
     /// Bytes of memory for older versions of records, kept for transactions that began before they
     /// were overwritten; half of `buffer_bytes`, and 16 MiB at least, unless given. When more is
     /// needed the oldest transactions fail with [`crate::DbError::SnapshotTooOld`] as soon as they
     /// read an overwritten record, or commit. Versions that commits under way replace come on top.
     pub version_bytes: Option<usize>,
-    /// Bytes of the longest value that goes through the log, as part of its commit. A longer one, or one that takes
-    /// more than a quarter of the largest record of the log, is written to pages of its own before, and the
-    /// commit waits until these are durable. 256 KiB unless given.
+    /// Bytes of the longest value that goes through the log, as part of its commit. A longer one,
+    /// or one that takes more than a quarter of the largest record of the log, is written to pages
+    /// of its own before, and the commit waits until these are durable. 256 KiB unless given.
     pub longest_logged_value: usize,
     /// Sees the progress of recovery.
     pub progress: Option<Progress>,

@@ -28,7 +28,8 @@ struct State {
     freed: VecDeque<(u64, u32)>,
     /// Reserved for commits that are under way.
     reserved: u32,
-    /// Positions from which on the log is needed, for pages that are on their way in or out: how often each.
+    /// Positions from which on the log is needed, for pages that are on their way in or out: how
+    /// often each.
     pinned: BTreeMap<u64, usize>,
 }
 
@@ -132,7 +133,8 @@ impl Pages {
         self.state().pinned.keys().next().copied()
     }
 
-    /// Reserves pages for a commit; an error if fewer are free. A few are kept for those that free others.
+    /// Reserves pages for a commit; an error if fewer are free. A few are kept for those that free
+    /// others.
     pub fn reserve(&self, count: u32) -> Result<Reservation<'_>, DbError> {
         self.reserve_beside(count, KEPT.min(self.limit / 64))
     }

@@ -45,10 +45,10 @@ pub fn logged_bytes(set: &WriteSet) -> usize {
 /// Appends the writes of a transaction.
 ///
 /// A write is its kind with the number of its tree in the record; the tree's root, if it is new in
-/// the record; how many bytes its key has in common with the key before it in the tree, and how many
-/// are left of it, in halves of a byte; but for deletes the length of the value, or of each patch its
-/// place and length; the rest of the key; the value, or the patches. Numbers are as short as they can
-/// be.
+/// the record; how many bytes its key has in common with the key before it in the tree, and how
+/// many are left of it, in halves of a byte; but for deletes the length of the value, or of each
+/// patch its place and length; the rest of the key; the value, or the patches. Numbers are as short
+/// as they can be.
 pub fn put_writes(set: &WriteSet, into: &mut Vec<u8>) {
     into.reserve(logged_bytes(set));
     let mut trees: [Option<&Write>; TREES] = [None; TREES];
@@ -244,8 +244,8 @@ pub struct Split<'a> {
     pub parent: u32,
     /// The smallest key that may be in the new page.
     pub separator: &'a [u8],
-    /// The image of the new page, and of the one that was split unless it is cut: what is left of it
-    /// are its records below the separator.
+    /// The image of the new page, and of the one that was split unless it is cut: what is left of
+    /// it are its records below the separator.
     pub images: &'a [u8],
 }
 
@@ -278,7 +278,8 @@ pub struct PageChanges<'a> {
     pub freed: Vec<u32>,
     /// Pages that get new contents.
     pub changed: Vec<u32>,
-    /// A page that loses a child, and the smallest key of that, which is not empty: the first child stays.
+    /// A page that loses a child, and the smallest key of that, which is not empty: the first child
+    /// stays.
     pub loses: Option<(u32, &'a [u8])>,
     /// Images of the changed pages, in their order.
     pub images: &'a [u8],
@@ -338,7 +339,8 @@ pub fn parse_take(record: &[u8]) -> Option<Vec<Run>> {
     Some(runs)
 }
 
-/// The beginning of a record of [`GIVE`]: the number of runs of pages, and the runs. The writes follow.
+/// The beginning of a record of [`GIVE`]: the number of runs of pages, and the runs. The writes
+/// follow.
 pub fn give_head(runs: &[Run]) -> Vec<u8> {
     let mut head = (runs.len() as u32).to_le_bytes().to_vec();
     head.extend_from_slice(&Run::encode(runs));

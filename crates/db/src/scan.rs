@@ -146,7 +146,8 @@ impl<'t, 'd> Scan<'t, 'd> {
         found.map(|found| self.give(found)).transpose()
     }
 
-    /// The next key and the bytes of its value, which is not read if it is in pieces; none after the last.
+    /// The next key and the bytes of its value, which is not read if it is in pieces; none after
+    /// the last.
     ///
     /// # Errors
     /// As for [`Transaction::get`](crate::Transaction::get).
@@ -159,7 +160,8 @@ impl<'t, 'd> Scan<'t, 'd> {
         Ok(Some((&self.key, bytes)))
     }
 
-    /// The next key, and its value unless that is too long for a page: it is not read then. None after the last.
+    /// The next key, and its value unless that is too long for a page: it is not read then. None
+    /// after the last.
     ///
     /// # Errors
     /// As for [`Transaction::get`](crate::Transaction::get).

@@ -57,7 +57,8 @@ impl PageSpace {
         self.first / self.pages.max(1)
     }
 
-    /// Tells the store up to where the log is durable, so that its next chunks and checkpoints say so.
+    /// Tells the store up to where the log is durable, so that its next chunks and checkpoints say
+    /// so.
     pub fn tell_log(&self, durable: Lsn) -> Result<(), DbError> {
         Ok(self.store.set_mark(self.instance(), durable)?)
     }
@@ -70,8 +71,8 @@ impl PageSpace {
         Self::written(page, found).map(|()| changed)
     }
 
-    /// Reads a page as changes of it make it that are not written, and finds the words in which it may differ
-    /// from its base.
+    /// Reads a page as changes of it make it that are not written, and finds the words in which it
+    /// may differ from its base.
     pub fn read_with(
         &self,
         page: u32,
@@ -83,7 +84,8 @@ impl PageSpace {
         Self::written(page, found).map(|()| changed)
     }
 
-    /// Reads pages of these LBAs side by side, and finds the words in which each may differ from its base.
+    /// Reads pages of these LBAs side by side, and finds the words in which each may differ from
+    /// its base.
     pub fn read_together(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<ChangedWords, DbError>> {
         let results = self.store.read_pages(reads);
         let found = |(read, found): (&PageRead<'_>, Result<bool, StoreError>)| {

@@ -19,7 +19,8 @@ use crate::{Db, DbError};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableSize {
-    /// Pages of its tree, exact. Pieces and pages of values that are too long for a page come on top.
+    /// Pages of its tree, exact. Pieces and pages of values that are too long for a page come on
+    /// top.
     pub pages: u64,
     /// Records, estimated from some leaves unless there are few.
     pub records: u64,
@@ -46,7 +47,8 @@ impl Db {
     /// Gives a table another name. Its handles stay valid.
     ///
     /// # Errors
-    /// There is no such table, or one that has the new name; a name that is too long for a key; as for
+    /// There is no such table, or one that has the new name; a name that is too long for a key; as
+    /// for
     /// [`Transaction::commit`].
     pub fn rename_table(&self, name: &str, to: &str) -> Result<(), DbError> {
         let core = self.core();
@@ -64,9 +66,9 @@ impl Db {
         self.wait(commit)
     }
 
-    /// Deletes a table and all its records, however many there are: it takes a short commit. Its pages are freed
-    /// later, once no snapshot sees them. Snapshots read the table by no handle any more. It works on a full
-    /// database.
+    /// Deletes a table and all its records, however many there are: it takes a short commit. Its
+    /// pages are freed later, once no snapshot sees them. Snapshots read the table by no handle any
+    /// more. It works on a full database.
     ///
     /// # Errors
     /// There is no such table; as for [`Transaction::commit`].
@@ -93,9 +95,9 @@ impl Db {
         self.wait(commit)
     }
 
-    /// Makes a table of records that come in the order of their keys, several times as fast as puts: its pages are
-    /// built one after the other, full to a share, and written to the store. It appears when it is whole; a
-    /// crash before leaves nothing of it.
+    /// Makes a table of records that come in the order of their keys, several times as fast as
+    /// puts: its pages are built one after the other, full to a share, and written to the store. It
+    /// appears when it is whole; a crash before leaves nothing of it.
     ///
     /// ```
     /// # use frostline_db::{Create, Db, DbError, Options};
@@ -111,8 +113,8 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// There is a table of this name; keys that are not in order; a record that is too long for a page
-    /// (keys of 512 bytes, 900 with the value); the database is full; an error of the records.
+    /// There is a table of this name; keys that are not in order; a record that is too long for a
+    /// page (keys of 512 bytes, 900 with the value); the database is full; an error of the records.
     pub fn ingest<K: AsRef<[u8]>, V: AsRef<[u8]>, E: From<DbError>>(
         &self,
         name: &str,
@@ -166,14 +168,14 @@ impl Db {
         Ok(table)
     }
 
-    /// Copies all tables, as they are now, to another database that has none: so they get another scheme, another
-    /// unit, another log or another size, whatever the other database was made with. This one can be used
-    /// meanwhile; it keeps for the copy what is overwritten (see [`crate::Options::version_bytes`]). Returns the number
-    /// of records.
+    /// Copies all tables, as they are now, to another database that has none: so they get
+    /// another scheme, another unit, another log or another size, whatever the other database
+    /// was made with. This one can be used meanwhile; it keeps for the copy what is
+    /// overwritten (see [`crate::Options::version_bytes`]). Returns the number of records.
     ///
     /// # Errors
-    /// The other one has a table; a damaged page; [`DbError::SnapshotTooOld`]; the other one is full; an error of
-    /// a device. Then the other one has some of the tables.
+    /// The other one has a table; a damaged page; [`DbError::SnapshotTooOld`]; the other one is
+    /// full; an error of a device. Then the other one has some of the tables.
     pub fn copy_to(&self, other: &Db) -> Result<u64, DbError> {
         let (look, mut records) = (self.begin_read()?, 0);
         if let Some((name, _)) = other.tables().pop() {
@@ -222,10 +224,12 @@ impl Db {
         Ok(records)
     }
 
-    /// The size of a table. It reads the nodes above the leaves, and 64 leaves at most, however large the table is.
+    /// The size of a table. It reads the nodes above the leaves, and 64 leaves at most, however
+    /// large the table is.
     ///
     /// # Errors
-    /// The handle is of another database, or its table was deleted; a damaged page; an error of the device.
+    /// The handle is of another database, or its table was deleted; a damaged page; an error of the
+    /// device.
     pub fn table_size(&self, table: Table) -> Result<TableSize, DbError> {
         let core = self.core();
         let mut leaves = Vec::new();
@@ -316,7 +320,8 @@ impl<'d> Filling<'d> {
             Filling { core, ahead, root: 0, number, taken: None, free, waiting, is_named: false };
         filling.root = filling.take()?;
         core.trees.pool.name_tree(filling.root, number + 2);
-        // The root is built last; until then it is an empty leaf, as pages that were taken have to be written.
+        // The root is built last; until then it is an empty leaf, as pages that were taken have to
+        // be written.
         let page = PageBytes::new();
         NodeMut::format(&page, filling.root, 0, crate::node::Fences { lower: &[], upper: None });
         filling.write_later(filling.root, &page)?;

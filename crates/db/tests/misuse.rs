@@ -1,5 +1,5 @@
-//! Misuses of the interface: each is refused with an error that says so, changes nothing, and leaves
-//! a log that can be replayed.
+//! Misuses of the interface: each is refused with an error that says so, changes nothing, and
+//! leaves a log that can be replayed.
 //!
 //! `FROSTLINE_MISUSES=n` tries as many histories.
 

@@ -278,8 +278,8 @@ impl<'a> Disk<'a> {
         Ok(())
     }
 
-    /// Flushes what no client has flushed, once the disk is idle or the oldest of it is five seconds old. Who
-    /// serves a disk calls this ten times a second or so.
+    /// Flushes what no client has flushed, once the disk is idle or the oldest of it is five
+    /// seconds old. Who serves a disk calls this ten times a second or so.
     ///
     /// # Errors
     /// The store can't be synced. It is not tried again before there are more changes.

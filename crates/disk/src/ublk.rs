@@ -65,11 +65,10 @@ pub enum UblkServeError {
     Refused(#[from] io::Error),
 }
 
-/// Serves a disk as a block device until `is_stopped` returns true, or until the device is
-/// removed by others. Calls `begun` with the path of the device when it can be used. What is never flushed is
-/// flushed when the disk is idle. At the end the
-/// device is removed, and requests to it fail; unmount what is on it before. It does not sync the
-/// store at the end.
+/// Serves a disk as a block device until `is_stopped` returns true, or until the device is removed
+/// by others. Calls `begun` with the path of the device when it can be used. What is never flushed
+/// is flushed when the disk is idle. At the end the device is removed, and requests to it fail;
+/// unmount what is on it before. It does not sync the store at the end.
 ///
 /// # Errors
 /// The driver is not there (it is in Linux 6.5 and later), or this process may not make devices

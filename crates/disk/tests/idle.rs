@@ -9,8 +9,8 @@ use frostline_zone::{Device, Faulty, Shape, in_memory};
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// Serves a new store for some ticks, with a change in each of the first ones, and cuts the power. Returns the
-/// first byte of each page that was written.
+/// Serves a new store for some ticks, with a change in each of the first ones, and cuts the power.
+/// Returns the first byte of each page that was written.
 fn after_a_power_cut(changes: u32, ticks: u32) -> Vec<u8> {
     let memory = in_memory(&Shape { bytes: 64 << 20, ..Shape::default() }).unwrap();
     let faulty = Arc::new(Faulty::new(memory, 1));

@@ -1,9 +1,9 @@
-//! Files over HTTP, by the standard library alone: `PUT`, `GET` and `DELETE` of a name. A file may be longer than
-//! memory: it goes from the socket to the database, and back.
+//! Files over HTTP, by the standard library alone: `PUT`, `GET` and `DELETE` of a name. A file may
+//! be longer than memory: it goes from the socket to the database, and back.
 //!
-//! `cargo run -p frostline --example server DIRECTORY 127.0.0.1:8080` serves until it is ended; then
-//! `curl -T film.mp4 http://127.0.0.1:8080/film` and `curl http://127.0.0.1:8080/film -o film.mp4`. Without an address
-//! it serves three requests of its own, and prints the answers.
+//! `cargo run -p frostline --example server DIRECTORY 127.0.0.1:8080` serves until it is ended;
+//! then `curl -T film.mp4 http://127.0.0.1:8080/film` and `curl http://127.0.0.1:8080/film -o
+//! film.mp4`. Without an address it serves three requests of its own, and prints the answers.
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -77,7 +77,8 @@ fn serve(db: &Arc<Db>, files: Table, listener: &TcpListener) {
     }
 }
 
-/// Sends a request with a body, and returns the first line of the answer and the bytes of what comes behind its head.
+/// Sends a request with a body, and returns the first line of the answer and the bytes of what
+/// comes behind its head.
 fn ask(address: std::net::SocketAddr, method: &str, body: &[u8]) -> Outcome<(String, usize)> {
     let mut socket = TcpStream::connect(address)?;
     write!(socket, "{method} /film HTTP/1.1\r\nContent-Length: {}\r\n\r\n", body.len())?;

@@ -57,7 +57,8 @@ impl Db {
         Ok(self.source.follow(Target::new(target)?, within)?)
     }
 
-    /// Makes the database at `path` from a [backup](Db::back_up). It appears there once it is whole.
+    /// Makes the database at `path` from a [backup](Db::back_up). It appears there once it is
+    /// whole.
     ///
     /// # Errors
     /// There is no backup, or it is damaged; there is something at `path`; an error of the file

@@ -25,8 +25,8 @@ pub struct Db {
 }
 
 impl Db {
-    /// The table with this name; it is made if it does not exist. The handle is for this database until it is
-    /// closed or dropped; another one, or this one opened again, refuses it.
+    /// The table with this name; it is made if it does not exist. The handle is for this database
+    /// until it is closed or dropped; another one, or this one opened again, refuses it.
     ///
     /// # Errors
     /// The name is too long, or there are 4,096 tables already; the database is full, or is open
@@ -50,8 +50,9 @@ impl Db {
         self.inner.tables().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// The size of a table: its pages are counted, its records and their bytes estimated from 64 of its leaves. It
-    /// takes as long as reading the nodes above the leaves; [`Snapshot::len`] counts the records.
+    /// The size of a table: its pages are counted, its records and their bytes estimated from 64 of
+    /// its leaves. It takes as long as reading the nodes above the leaves; [`Snapshot::len`] counts
+    /// the records.
     ///
     /// # Errors
     /// The table was deleted; a damaged page; an error of the device.
@@ -62,15 +63,16 @@ impl Db {
     /// Gives a table another name. Its handles stay valid.
     ///
     /// # Errors
-    /// There is no such table, or one that has the new name; [`Error::ReadOnly`]; an error of the device.
+    /// There is no such table, or one that has the new name; [`Error::ReadOnly`]; an error of the
+    /// device.
     pub fn rename_table(&self, name: &str, to: &str) -> Result<()> {
         self.check_writable()?;
         Ok(self.inner.rename_table(name, to)?)
     }
 
-    /// Deletes a table with all its records, in a commit that is as short for many of them as for few. Handles of it
-    /// are refused from now on; a range that has begun goes to its end. Its pages are freed soon, once
-    /// no snapshot sees them.
+    /// Deletes a table with all its records, in a commit that is as short for many of them as for
+    /// few. Handles of it are refused from now on; a range that has begun goes to its end. Its
+    /// pages are freed soon, once no snapshot sees them.
     ///
     /// # Errors
     /// There is no such table; [`Error::ReadOnly`]; an error of the device.
@@ -79,9 +81,10 @@ impl Db {
         Ok(self.inner.delete_table(name)?)
     }
 
-    /// Makes a table of records that come in the order of their keys, several times as fast as puts, with pages that
-    /// are nine tenths full. It appears when it is whole, and all of it is durable then; a crash before leaves
-    /// nothing of it. Records that are to join others in a table are put instead.
+    /// Makes a table of records that come in the order of their keys, several times as fast as
+    /// puts, with pages that are nine tenths full. It appears when it is whole, and all of it is
+    /// durable then; a crash before leaves nothing of it. Records that are to join others in a
+    /// table are put instead.
     ///
     /// ```
     /// # let db = frostline::Options::new().bound(256 << 20).in_memory()?;
@@ -91,8 +94,8 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// There is a table of this name; keys that are not in order; a record that is longer than 900 bytes; the
-    /// database is full; [`Error::ReadOnly`]; an error of the device.
+    /// There is a table of this name; keys that are not in order; a record that is longer than 900
+    /// bytes; the database is full; [`Error::ReadOnly`]; an error of the device.
     pub fn ingest<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         name: &str,
@@ -146,9 +149,9 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// The error of `body`; [`Error::Conflict`] after as many [tries](crate::Options::tries) as it
-    /// has; [`Error::TooOld`]; the database is full or the transaction too large; [`Error::ReadOnly`]; an
-    /// error of the device.
+    /// The error of `body`; [`Error::Conflict`] after as many [tries](crate::Options::tries)
+    /// as it has; [`Error::TooOld`]; the database is full or the transaction too large;
+    /// [`Error::ReadOnly`]; an error of the device.
     pub fn update<T>(&self, body: impl FnMut(&mut Update<'_>) -> Result<T>) -> Result<T> {
         self.try_update(body)
     }
@@ -177,9 +180,9 @@ impl Db {
         Ok(value)
     }
 
-    /// As [`Db::update`], but durable a little later, on its own after some milliseconds. [`Db::wait`] waits
-    /// for that: one wait for many updates takes few writes to the log. A crash before it loses the update,
-    /// and all later ones, but never a part of one.
+    /// As [`Db::update`], but durable a little later, on its own after some milliseconds.
+    /// [`Db::wait`] waits for that: one wait for many updates takes few writes to the log. A
+    /// crash before it loses the update, and all later ones, but never a part of one.
     ///
     /// ```
     /// # let db = frostline::Options::new().bound(64 << 20).in_memory()?;
@@ -258,9 +261,10 @@ impl Db {
         }))
     }
 
-    /// Deletes the records whose keys lie in a range, in transactions of 1,000 records or less: so the range may be
-    /// as large as it likes. Returns how many. Others see it shrink from its beginning, and records that they
-    /// put meanwhile may stay. After a crash some may be deleted. [`Update::delete_range`] is atomic.
+    /// Deletes the records whose keys lie in a range, in transactions of 1,000 records or
+    /// less: so the range may be as large as it likes. Returns how many. Others see it shrink
+    /// from its beginning, and records that they put meanwhile may stay. After a crash some
+    /// may be deleted. [`Update::delete_range`] is atomic.
     ///
     /// # Errors
     /// Those of [`Db::update`].
@@ -281,7 +285,8 @@ impl Db {
         }
     }
 
-    /// Deletes all records of a table, as [`Db::delete_range`] does, and returns how many. The table stays.
+    /// Deletes all records of a table, as [`Db::delete_range`] does, and returns how many. The
+    /// table stays.
     ///
     /// # Errors
     /// Those of [`Db::update`].

@@ -18,8 +18,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another transaction, committed meanwhile, wrote the same key, or one that was read if updates
-    /// are serializable: try again. [`crate::Db::update`] has already tried often.
+    /// Another transaction, committed meanwhile, wrote the same key, or one that was read if
+    /// updates are serializable: try again. [`crate::Db::update`] has already tried often.
     #[error(
         "the transaction lost against others that wrote the same key, or one that it relied on"
     )]
@@ -34,8 +34,8 @@ pub enum Error {
     /// The database is open [for reading only](crate::Options::read_only).
     #[error("the database is open for reading only")]
     ReadOnly,
-    /// A key or a value is not of the type that a [typed table](crate::Typed) has, as the table holds
-    /// something else, or a value has no bytes.
+    /// A key or a value is not of the type that a [typed table](crate::Typed) has, as the table
+    /// holds something else, or a value has no bytes.
     #[error("a {part} can't be read or written as {of}")]
     NotOfType {
         /// `key` or `value`.
@@ -43,8 +43,8 @@ pub enum Error {
         /// The name of the type.
         of: &'static str,
     },
-    /// The call can never succeed: a key, a value or a transaction is too large, a table is of another
-    /// database, or options contradict the device or each other. Change the call.
+    /// The call can never succeed: a key, a value or a transaction is too large, a table is of
+    /// another database, or options contradict the device or each other. Change the call.
     #[error("refused: {}", cause(.0))]
     Refused(#[source] Arc<DbError>),
     /// All pages are in use: delete records, or move them to a database with a larger bound.
@@ -53,8 +53,8 @@ pub enum Error {
     /// Another process, or this one, already has the database open: close it there.
     #[error("in use: {}", cause(.0))]
     InUse(#[source] Arc<DbError>),
-    /// There is no database, or one of a newer version, or one that needs a feature of this crate that the
-    /// program is built without.
+    /// There is no database, or one of a newer version, or one that needs a feature of this crate
+    /// that the program is built without.
     #[error("not usable: {}", cause(.0))]
     NotUsable(#[source] Arc<DbError>),
     /// Bytes on the device differ from what was written: restore a backup, or find the extent of
@@ -64,7 +64,8 @@ pub enum Error {
     /// The device or the system failed. What was committed before is safe; reopen the database.
     #[error("device: {}", cause(.0))]
     Device(#[source] Arc<DbError>),
-    /// A backup could not be made or restored. The database is as it was, and so is the backup before.
+    /// A backup could not be made or restored. The database is as it was, and so is the backup
+    /// before.
     #[cfg(feature = "backup")]
     #[error("backup: {0}")]
     Backup(#[source] Arc<BackupError>),

@@ -28,8 +28,8 @@
 //! size, the scheme that places pages, and the device.
 //!
 //! [`Typed`] tables have keys and values of Rust's types. [`Db::begin`] begins a transaction that the program
-//! commits itself, [`Db::update_soon`] does not wait for the device, and [`Options::read_only`] opens a database that
-//! stays as it is.
+//! commits itself, [`Db::update_soon`] does not wait for the device, and [`Options::read_only`]
+//! opens a database that stays as it is.
 //!
 //! # The simulator
 //!

@@ -54,10 +54,10 @@ impl Options {
         self.open_device(zone::open(&uri, &open)?)
     }
 
-    /// Copies a database, as it is now, to a new one at `path` that is made with these options: so it gets another
-    /// scheme, compression, unit, size, log or parity. What a scheme has learned is not copied. The database can be
-    /// used meanwhile; it keeps in memory what is overwritten before it is copied. The copy appears when it is whole.
-    /// Returns its records.
+    /// Copies a database, as it is now, to a new one at `path` that is made with these options: so
+    /// it gets another scheme, compression, unit, size, log or parity. What a scheme has learned is
+    /// not copied. The database can be used meanwhile; it keeps in memory what is overwritten
+    /// before it is copied. The copy appears when it is whole. Returns its records.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -74,8 +74,8 @@ impl Options {
     /// ```
     ///
     /// # Errors
-    /// Something is at `path`; the options are not valid; [`Error::TooOld`], if too much was overwritten meanwhile;
-    /// the copy is full; an error of the file system.
+    /// Something is at `path`; the options are not valid; [`Error::TooOld`], if too much was
+    /// overwritten meanwhile; the copy is full; an error of the file system.
     pub fn copy(&self, db: &Db, path: impl AsRef<Path>) -> Result<u64> {
         let (path, mut records) = (path.as_ref(), 0);
         let taken = || DeviceError::Exists { path: path.to_owned() };

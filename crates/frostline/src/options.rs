@@ -172,9 +172,9 @@ impl Options {
         self
     }
 
-    /// Sets the longest value that goes through the log, in bytes. A longer one goes to pages of its own before its
-    /// commit, which writes it once in place of twice and waits for the device two times more. The default is
-    /// 256 KiB.
+    /// Sets the longest value that goes through the log, in bytes. A longer one goes to pages of
+    /// its own before its commit, which writes it once in place of twice and waits for the device
+    /// two times more. The default is 256 KiB.
     pub fn longest_logged_value(mut self, bytes: usize) -> Self {
         self.longest_logged_value = bytes;
         self

@@ -7,7 +7,8 @@ use frostline_db::{Commit, Direction, Table, Transaction, ValueReader, ValueWrit
 use crate::range::{KeyValue, Keys};
 use crate::{Range, Result};
 
-/// Records that are looked at together, so that those to delete can be deleted while a range is gone through.
+/// Records that are looked at together, so that those to delete can be deleted while a range is
+/// gone through.
 const TOGETHER: usize = 1000;
 
 /// A state of the database: all that was committed when the snapshot was taken. Writers neither
@@ -41,8 +42,8 @@ impl<'d> Snapshot<'d> {
         keys.into_iter().map(|key| self.get(table, key)).collect()
     }
 
-    /// A reader of the value of a key, for values that are too long for memory; none if there is no value. It
-    /// reads as it is asked, and can [seek](std::io::Seek).
+    /// A reader of the value of a key, for values that are too long for memory; none if there is no
+    /// value. It reads as it is asked, and can [seek](std::io::Seek).
     ///
     /// ```
     /// use std::io::Read;
@@ -132,7 +133,8 @@ impl<'d> Snapshot<'d> {
     }
 }
 
-/// A transaction that writes: it reads like a [`Snapshot`], and also sees its own writes. The bodies of
+/// A transaction that writes: it reads like a [`Snapshot`], and also sees its own writes. The
+/// bodies of
 /// [`Db::update`](crate::Db::update) get one, and so do those who [begin](crate::Db::begin) one. One that is
 /// dropped writes nothing.
 pub struct Update<'d> {
@@ -157,13 +159,14 @@ impl<'d> Update<'d> {
         Ok(self.snapshot.inner.put(table, key.as_ref(), value.as_ref())?)
     }
 
-    /// Sets the value of a key to what a reader gives up to its end, and returns how many bytes that is. Up to 1 GiB of
-    /// it goes to the database as it is read, in 5 MB of memory; what is longer than 256 KiB does not go through the
-    /// log. If the transaction runs again, the reader has to be made again: so it is made in the body of an update.
+    /// Sets the value of a key to what a reader gives up to its end, and returns how many bytes
+    /// that is. Up to 1 GiB of it goes to the database as it is read, in 5 MB of memory; what is
+    /// longer than 256 KiB does not go through the log. If the transaction runs again, the reader
+    /// has to be made again: so it is made in the body of an update.
     ///
     /// # Errors
-    /// Those of [`Update::put`]; [`Error::Input`](crate::Error::Input) if the reader fails: the key has the value that
-    /// it had.
+    /// Those of [`Update::put`]; [`Error::Input`](crate::Error::Input) if the reader fails: the key
+    /// has the value that it had.
     pub fn put_from(
         &mut self,
         table: Table,
@@ -173,7 +176,8 @@ impl<'d> Update<'d> {
         Ok(self.snapshot.inner.put_from(table, key.as_ref(), reader)?)
     }
 
-    /// A writer of the value of a key, which has it once the writer is [finished](ValueWriter::finish). As for
+    /// A writer of the value of a key, which has it once the writer is
+    /// [finished](ValueWriter::finish). As for
     /// [`Update::put_from`], it may be longer than memory.
     ///
     /// ```
@@ -201,8 +205,8 @@ impl<'d> Update<'d> {
         Ok(self.snapshot.inner.value_writer(table, key.as_ref())?)
     }
 
-    /// Overwrites bytes of the value of a key from `at`: cheaper than to get it and put it all. Bytes
-    /// beyond the end of the value are left out, and nothing happens if there is no value.
+    /// Overwrites bytes of the value of a key from `at`: cheaper than to get it and put it all.
+    /// Bytes beyond the end of the value are left out, and nothing happens if there is no value.
     ///
     /// # Errors
     /// Those of [`Update::put`].
@@ -216,8 +220,8 @@ impl<'d> Update<'d> {
         Ok(self.snapshot.inner.patch(table, key.as_ref(), at, bytes.as_ref())?)
     }
 
-    /// Sets the value of a key, or with `None` deletes it, if it has the `expected` value, or none. False
-    /// if it has another.
+    /// Sets the value of a key, or with `None` deletes it, if it has the `expected` value, or none.
+    /// False if it has another.
     ///
     /// ```
     /// # let db = frostline::Options::new().bound(64 << 20).in_memory()?;
@@ -317,8 +321,8 @@ impl<'d> Update<'d> {
         }
     }
 
-    /// Deletes the records whose keys lie in a range, and returns how many. All are deleted in this one
-    /// transaction, whose keys must fit into memory and into the log:
+    /// Deletes the records whose keys lie in a range, and returns how many. All are deleted in this
+    /// one transaction, whose keys must fit into memory and into the log:
     /// [`Db::delete_range`](crate::Db::delete_range) takes as many transactions as it needs.
     ///
     /// # Errors
@@ -336,8 +340,9 @@ impl<'d> Update<'d> {
         Ok(deleted)
     }
 
-    /// Deletes the first records of a range: so many that a log of any size takes their deletion, if it took
-    /// each of them. Returns their number, and the last of them; none if the range is empty.
+    /// Deletes the first records of a range: so many that a log of any size takes their deletion,
+    /// if it took each of them. Returns their number, and the last of them; none if the range is
+    /// empty.
     pub(crate) fn delete_some(
         &mut self,
         table: Table,
@@ -365,8 +370,8 @@ impl<'d> Update<'d> {
         Ok((leaving.len() as u64, leaving.pop()))
     }
 
-    /// Runs `body`, and undoes what it wrote if it fails. What was written before stays, to be committed
-    /// or not. Savepoints may be within each other.
+    /// Runs `body`, and undoes what it wrote if it fails. What was written before stays, to be
+    /// committed or not. Savepoints may be within each other.
     ///
     /// ```
     /// # use std::error::Error;
@@ -414,13 +419,14 @@ impl<'d> Update<'d> {
     ///
     /// # Errors
     /// [`Error::Conflict`](crate::Error::Conflict), [`Error::TooOld`](crate::Error::TooOld): nothing was
-    /// written, and all can be tried again from [`Db::begin`](crate::Db::begin) on. The database is full or
-    /// the transaction too large: nothing was written. An error of the device.
+    /// written, and all can be tried again from [`Db::begin`](crate::Db::begin) on. The database is
+    /// full or the transaction too large: nothing was written. An error of the device.
     pub fn commit(self) -> Result<()> {
         Ok(self.snapshot.inner.commit()?)
     }
 
-    /// As [`Update::commit`], but durable a little later: [`Db::wait`](crate::Db::wait) waits for that.
+    /// As [`Update::commit`], but durable a little later: [`Db::wait`](crate::Db::wait) waits for
+    /// that.
     ///
     /// # Errors
     /// Those of [`Update::commit`].

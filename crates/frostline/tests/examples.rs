@@ -1,5 +1,5 @@
-//! The examples run, and print what they are to show. `cargo test` builds them; with `--test` alone those of the
-//! last build are run.
+//! The examples run, and print what they are to show. `cargo test` builds them; with `--test` alone
+//! those of the last build are run.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,8 @@
 //! Values that are longer than memory, with default options.
 //!
-//! `FROSTLINE_VALUES=1 cargo test -p frostline --test long_values -- --nocapture` writes one of 1 GiB as well, and says how
-//! long commits of values take that go through the log, and past it, and how many bytes of the device.
+//! `FROSTLINE_VALUES=1 cargo test -p frostline --test long_values -- --nocapture` writes one of 1
+//! GiB as well, and says how long commits of values take that go through the log, and past it, and
+//! how many bytes of the device.
 
 #![allow(unsafe_code)]
 

@@ -199,8 +199,8 @@ impl Metadata {
         Ok(())
     }
 
-    /// The chunks of a zone: 24 bits are the first page, 7 the units of the header less one, and the highest says
-    /// that the chunk before has no page for its header on the device.
+    /// The chunks of a zone: 24 bits are the first page, 7 the units of the header less one, and
+    /// the highest says that the chunk before has no page for its header on the device.
     fn chunks(&self, words: impl Iterator<Item = u32>) -> Vec<CheckpointChunk> {
         let mut chunks: Vec<CheckpointChunk> = Vec::new();
         for word in words {

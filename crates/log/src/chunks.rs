@@ -1,12 +1,12 @@
-//! How a volume ends chunks of records. A store on a device writes a header before each of them, and begins
-//! each with a page. So the last page of a chunk is padded.
+//! How a volume ends chunks of records. A store on a device writes a header before each of them,
+//! and begins each with a page. So the last page of a chunk is padded.
 //!
-//! Padding is no garbage: cleaning a zone for it would only leave as much of it elsewhere. It is freed
-//! with its zone. Nor does it count as used: where each commit leaves much of it, garbage would never be a large
-//! enough share.
+//! Padding is no garbage: cleaning a zone for it would only leave as much of it elsewhere. It is
+//! freed with its zone. Nor does it count as used: where each commit leaves much of it, garbage
+//! would never be a large enough share.
 //!
-//! But where zones run out and none has garbage, those are cleaned whose chunks were ended early, by
-//! syncs: copies of their records lie side by side.
+//! But where zones run out and none has garbage, those are cleaned whose chunks were ended early,
+//! by syncs: copies of their records lie side by side.
 
 use frostline_placement::Scheme;
 
@@ -15,8 +15,9 @@ use crate::map::Map;
 use crate::volume::Volume;
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
-    /// Ends the chunk of `class`: the next record of its open zone begins with a page. Where no other chunk
-    /// fits behind it on the device, the zone is sealed. Nothing happens if the class has no chunk.
+    /// Ends the chunk of `class`: the next record of its open zone begins with a page. Where no
+    /// other chunk fits behind it on the device, the zone is sealed. Nothing happens if the class
+    /// has no chunk.
     pub fn end_chunk(&mut self, class: usize) {
         let zone = self.open_zones[class];
         let before = self.padding_of(zone);
@@ -42,7 +43,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if self.is_full(class) {
             self.close_zone(class);
         } else if shape.device_pages < pages + 2 {
-            // Full headers take pages in every zone: those that cleaning copied it to would lose as many.
+            // Full headers take pages in every zone: those that cleaning copied it to would lose as
+            // many.
             let headers = if shape.page_units > 1 { full_headers * shape.page_units } else { 0 };
             self.pad(class, headers.min(self.room(class)));
             match self.is_full(class) {
@@ -57,8 +59,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         (0..self.open.len()).for_each(|class| self.end_chunk(class));
     }
 
-    /// Adds a record that was placed to its class's chunk. True if the chunk takes no more: the next record
-    /// might be a whole page.
+    /// Adds a record that was placed to its class's chunk. True if the chunk takes no more: the
+    /// next record might be a whole page.
     pub(crate) fn add_to_chunk(&mut self, class: usize, lba: u64, units: u32) -> bool {
         let Some(shape) = self.options.chunks else { return false };
         let is_delta = self.options.is_delta(lba);
@@ -76,8 +78,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
         self.settle(class);
         let cursor = &mut self.open[class];
-        // So that a walk through the zone passes over it: no page lies in this slot. It ends before the
-        // unused pages of a zone.
+        // So that a walk through the zone passes over it: no page lies in this slot. It ends before
+        // the unused pages of a zone.
         if let Some(length) = self.lengths.get_mut(cursor.place()) {
             *length = u8::try_from(units).unwrap_or(0);
         }

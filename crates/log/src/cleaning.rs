@@ -350,8 +350,8 @@ impl<S: Scheme> Volume<S> {
     }
 }
 
-/// The sealed zone with the most garbage and padding of chunks that were ended early, if cleaning it
-/// makes room: until its copies are durable, a page may be left behind in each class.
+/// The sealed zone with the most garbage and padding of chunks that were ended early, if cleaning
+/// it makes room: until its copies are durable, a page may be left behind in each class.
 fn most_padded(zones: &ZoneView<'_>, early: &[u32], classes: usize, page: u32) -> Option<u32> {
     let least = (zones.zone_pages() / 4).max((classes as u32 + 2) * page);
     let sealed = (1..early.len() as u32).filter(|&zone| zones.is_sealed(zone));

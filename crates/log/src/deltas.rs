@@ -1,6 +1,6 @@
-//! Deltas: a page may be written as its difference to the last image of it, its base, and then as the
-//! difference to both, its tail. Both are records with LBAs of their own, which the volume places like any
-//! other; here is what depends on all three.
+//! Deltas: a page may be written as its difference to the last image of it, its base, and then as
+//! the difference to both, its tail. Both are records with LBAs of their own, which the volume
+//! places like any other; here is what depends on all three.
 
 use frostline_placement::Scheme;
 
@@ -53,14 +53,14 @@ impl Options {
 }
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
-    /// True if cleaning may merge a base that it moves with its delta. A merged image is larger than the record
-    /// that it replaces: where no zone can be opened it might not fit.
+    /// True if cleaning may merge a base that it moves with its delta. A merged image is larger
+    /// than the record that it replaces: where no zone can be opened it might not fit.
     pub fn may_merge(&self) -> bool {
         self.can_open()
     }
 
-    /// Places a page's base, a valid record of a victim, merged with the page's delta and its tail, which
-    /// become garbage. Otherwise as [`Volume::place_relocation`].
+    /// Places a page's base, a valid record of a victim, merged with the page's delta and its tail,
+    /// which become garbage. Otherwise as [`Volume::place_relocation`].
     ///
     /// # Errors
     /// Those of [`Volume::place_relocation`].

@@ -43,7 +43,8 @@ impl<S: Scheme> Volume<S> {
         self.map[lba as usize] = MapEntry { slot, page };
     }
 
-    /// Trims a page, its delta and its tail: see [`Volume::trim_entry`]. False if the page has no slot.
+    /// Trims a page, its delta and its tail: see [`Volume::trim_entry`]. False if the page has no
+    /// slot.
     ///
     /// # Errors
     /// The LBA is beyond the volume.
@@ -90,7 +91,8 @@ impl<S: Scheme> Volume<S> {
         Ok(())
     }
 
-    /// Writes a page as the delta or tail that it was in the trace, if the page takes it, or else as an image.
+    /// Writes a page as the delta or tail that it was in the trace, if the page takes it, or else
+    /// as an image.
     fn write_record(&mut self, writes: &Writes<'_>, i: usize) -> Result<(), LogError> {
         let (page, last) = (writes.words[i] & MAX_LBA, writes.words[i] & WORD_LAST);
         self.check_lba(page.into())?;
@@ -173,8 +175,8 @@ impl<S: Scheme> Volume<S> {
         Ok(())
     }
 
-    /// A zone was cleaned. If as many wait to be reset as there are spare ones, a sync makes their copies
-    /// durable, and they are reset.
+    /// A zone was cleaned. If as many wait to be reset as there are spare ones, a sync makes their
+    /// copies durable, and they are reset.
     fn reset_if_due(&mut self) {
         if self.options.chunks.is_some() && self.unreset >= self.options.spare.max(1) {
             self.end_chunks();
@@ -199,7 +201,8 @@ impl<S: Scheme> Volume<S> {
         copied
     }
 
-    /// Copies a record; a base with its delta and tail, if it has any, and their image is not too long.
+    /// Copies a record; a base with its delta and tail, if it has any, and their image is not too
+    /// long.
     fn relocate_record(
         &mut self,
         lba: u32,
@@ -221,7 +224,8 @@ impl<S: Scheme> Volume<S> {
         Ok(())
     }
 
-    /// The LBAs of delta and tail, and the units, if the record that cleaning moves is a base to be merged.
+    /// The LBAs of delta and tail, and the units, if the record that cleaning moves is a base to be
+    /// merged.
     fn merge_of(
         &mut self,
         lba: u32,
@@ -250,8 +254,8 @@ impl<S: Scheme> Volume<S> {
         }
     }
 
-    /// Units of the image that a page's base, delta and tail made in the trace. A version may have been tried
-    /// several times, because an image that is longer than all is not placed.
+    /// Units of the image that a page's base, delta and tail made in the trace. A version may have
+    /// been tried several times, because an image that is longer than all is not placed.
     fn next_merge(&mut self, page: u32, writes: &Writes<'_>) -> Option<u32> {
         let next = self.merges.get_mut(page as usize)?;
         let at = next.checked_sub(1)? as usize;

@@ -142,8 +142,9 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 }
 
 impl<S: Scheme> Volume<S> {
-    /// Goes on with a scheme that begins anew, as a store does that is closed and opened: the scheme recalls what
-    /// the one before remembers, and sees the zones being opened and sealed, as if it happened now.
+    /// Goes on with a scheme that begins anew, as a store does that is closed and opened: the
+    /// scheme recalls what the one before remembers, and sees the zones being opened and sealed, as
+    /// if it happened now.
     pub fn restart(&mut self, mut scheme: S) {
         scheme.recall(&self.scheme.memory());
         self.scheme = scheme;

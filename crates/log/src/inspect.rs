@@ -71,8 +71,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.now
     }
 
-    /// Garbage proportion: garbage pages over all pages in zones that hold any, without padding; 0 if there
-    /// are none.
+    /// Garbage proportion: garbage pages over all pages in zones that hold any, without padding; 0
+    /// if there are none.
     pub fn garbage_proportion(&self) -> f64 {
         match self.written {
             0 => 0.0,
@@ -149,7 +149,8 @@ impl<S: Scheme> Volume<S> {
     }
 }
 
-/// The zones and counts of a volume, without the type of its scheme, so that checks are compiled once.
+/// The zones and counts of a volume, without the type of its scheme, so that checks are compiled
+/// once.
 struct Books<'a> {
     zones: &'a ZoneTable,
     words: &'a [u32],

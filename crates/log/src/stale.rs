@@ -10,9 +10,9 @@
 //! victims are then nearly full of valid pages, and to copy these frees next to nothing. So the
 //! open zone with the most garbage is sealed in that case.
 //!
-//! Records may leave the end of a zone too short for a page. If a volume of few zones is down to its last free one,
-//! all others may be open with such ends: none takes a page, and none can be a victim. So they are sealed,
-//! whatever the scheme.
+//! Records may leave the end of a zone too short for a page. If a volume of few zones is down to
+//! its last free one, all others may be open with such ends: none takes a page, and none can be a
+//! victim. So they are sealed, whatever the scheme.
 
 use frostline_placement::Scheme;
 

@@ -196,8 +196,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         classes
     }
 
-    /// Places a valid page of a victim, in `class` if [`Volume::place_batch`] gave it one, as a record
-    /// of so many units. `None` if the page is no longer in this slot.
+    /// Places a valid page of a victim, in `class` if [`Volume::place_batch`] gave it one, as a
+    /// record of so many units. `None` if the page is no longer in this slot.
     ///
     /// # Errors
     /// No slot is left.
@@ -268,8 +268,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         Slot { zone, offset: slot - first }
     }
 
-    /// Points a page to its new slot; seals the zone if that was the zone's last slot, and ends the chunk if
-    /// it takes no more.
+    /// Points a page to its new slot; seals the zone if that was the zone's last slot, and ends the
+    /// chunk if it takes no more.
     fn move_to(
         &mut self,
         slot: Slot,
@@ -287,8 +287,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         Placed { class, slot, ends_chunk }
     }
 
-    /// Checks that a zone counts a valid record of so many units, before it becomes garbage: a driver's map
-    /// may come from a medium.
+    /// Checks that a zone counts a valid record of so many units, before it becomes garbage: a
+    /// driver's map may come from a medium.
     #[inline]
     fn check_valid(&self, zone: u32, units: u32) -> Result<(), LogError> {
         let holds = |zone: u32| {

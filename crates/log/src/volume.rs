@@ -42,13 +42,14 @@ pub struct Options {
     /// Whole pages for which zones have room: as many may be valid at once. A driver that keeps the
     /// map counts what its records take by itself, and may have more pages that are shorter.
     pub logical_pages: u64,
-    /// The LBA of page 0's delta, if each page may have two records more: the delta of page `p` is as many above `p`,
-    /// its tail twice as many.
+    /// The LBA of page 0's delta, if each page may have two records more: the delta of page `p` is
+    /// as many above `p`, its tail twice as many.
     pub first_delta: Option<u32>,
     /// The capacity of the volume, and the trigger of cleaning.
     pub capacity: Capacity,
-    /// Of a volume that keeps its whole map, zones that it does without, for cleaned ones that wait to be reset
-    /// on a device: they are reset together once there are as many, after a sync, which ends all chunks.
+    /// Of a volume that keeps its whole map, zones that it does without, for cleaned ones that wait
+    /// to be reset on a device: they are reset together once there are as many, after a sync, which
+    /// ends all chunks.
     pub spare: u32,
     /// Zones that may be open at once; `None` if there is no limit.
     pub max_open: Option<usize>,
@@ -89,8 +90,9 @@ impl Options {
         self.page_units > 1 || self.chunks.is_some()
     }
 
-    /// Checks that zones hold the pages and that both can be numbered. A volume is refused without that; by this
-    /// its driver knows before it makes a scheme, whose tables may be as long as the volume.
+    /// Checks that zones hold the pages and that both can be numbered. A volume is refused without
+    /// that; by this its driver knows before it makes a scheme, whose tables may be as long as the
+    /// volume.
     ///
     /// # Errors
     /// Zones that are too large, too few or too many; LBAs that are too large.
@@ -173,8 +175,8 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     pub(crate) early: Vec<u32>,
     /// Zones that were cleaned since the last sync for resets.
     pub(crate) unreset: u32,
-    /// For each page, the next of the merges that the trace has of its present version, counted from 1; 0 if
-    /// there is none. Empty if the trace has no merges.
+    /// For each page, the next of the merges that the trace has of its present version, counted
+    /// from 1; 0 if there is none. Empty if the trace has no merges.
     pub(crate) merges: Array<u32>,
     /// The chunks of each class's open zone.
     pub(crate) chunks: Vec<ZoneChunks>,
@@ -219,8 +221,8 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     pub(crate) write_records: Option<WriteRecords<S, M>>,
 }
 
-/// Writes a range of records, cleaning when the trigger asks. A pointer, so that this code is compiled only
-/// for schemes whose volumes are made for records.
+/// Writes a range of records, cleaning when the trigger asks. A pointer, so that this code is
+/// compiled only for schemes whose volumes are made for records.
 pub(crate) type WriteRecords<S, M> =
     fn(&mut Volume<S, M>, &Writes<'_>, Range<usize>) -> Result<(), LogError>;
 
@@ -264,11 +266,12 @@ impl<P> Batch<P> {
 }
 
 impl<S: Scheme> Volume<S> {
-    /// An empty volume with its whole map in memory, whose pages take one slot each and are written in runs.
+    /// An empty volume with its whole map in memory, whose pages take one slot each and are written
+    /// in runs.
     ///
     /// # Errors
-    /// The options are not valid or [of records](Options::in_records), the scheme has more classes than zones may
-    /// be open, or memory is short.
+    /// The options are not valid or [of records](Options::in_records), the scheme has more classes
+    /// than zones may be open, or memory is short.
     pub fn new(
         options: Options,
         scheme: S,
@@ -280,9 +283,9 @@ impl<S: Scheme> Volume<S> {
         Volume::with_map(options, scheme, policy)
     }
 
-    /// The same for any options. A program that makes volumes for many types of schemes makes those of records for one
-    /// type ([`AnyScheme`](frostline_placement::AnyScheme)): a record costs so much that calls of its scheme do not
-    /// matter, but to compile all for each type does.
+    /// The same for any options. A program that makes volumes for many types of schemes makes those
+    /// of records for one type ([`AnyScheme`](frostline_placement::AnyScheme)): a record costs so
+    /// much that calls of its scheme do not matter, but to compile all for each type does.
     ///
     /// # Errors
     /// Those of [`Volume::new`].

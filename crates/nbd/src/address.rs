@@ -12,8 +12,8 @@ pub enum Address {
     Tcp(SocketAddr),
     /// The path of a Unix socket.
     Unix(PathBuf),
-    /// The socket that this process was started with as standard input, on which another listens already: what
-    /// starts a server when the first client connects.
+    /// The socket that this process was started with as standard input, on which another listens
+    /// already: what starts a server when the first client connects.
     Inherited,
 }
 
@@ -28,7 +28,8 @@ pub struct NotAnAddress;
 impl FromStr for Address {
     type Err = NotAnAddress;
 
-    /// A text with a `/` is a path, `-` stands for standard input; any other text is an IP address with a port.
+    /// A text with a `/` is a path, `-` stands for standard input; any other text is an IP address
+    /// with a port.
     fn from_str(text: &str) -> Result<Self, NotAnAddress> {
         match text.contains('/') {
             _ if text == "-" => Ok(Address::Inherited),

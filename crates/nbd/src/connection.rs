@@ -14,7 +14,8 @@ use crate::address::Address;
 pub enum Listener {
     /// A socket of the network.
     Tcp(TcpListener),
-    /// A socket in the file system. The path of one that was made here is removed when it is dropped.
+    /// A socket in the file system. The path of one that was made here is removed when it is
+    /// dropped.
     Unix(UnixListener, Option<PathBuf>),
 }
 
@@ -151,8 +152,8 @@ impl Connection {
     }
 }
 
-/// A connection whose reads and writes all end by a moment, however little the client sends or takes at
-/// a time.
+/// A connection whose reads and writes all end by a moment, however little the client sends or
+/// takes at a time.
 pub struct UntilMoment {
     connection: Connection,
     end: Instant,

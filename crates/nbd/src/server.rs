@@ -61,8 +61,8 @@ impl Server {
         Ok(Server { listener, address, handshake: HANDSHAKE })
     }
 
-    /// Ends connections whose clients take longer than this for the whole handshake, in place of ten
-    /// seconds. After it a client may be idle for as long as it likes.
+    /// Ends connections whose clients take longer than this for the whole handshake, in place of
+    /// ten seconds. After it a client may be idle for as long as it likes.
     pub fn handshake_within(self, handshake: Duration) -> Server {
         Server { handshake, ..self }
     }
@@ -73,8 +73,8 @@ impl Server {
     }
 
     /// Serves a store until `is_stopped` returns true. Then it ends the connections, after the
-    /// requests that were under way are done. What no client flushes is flushed when the disk is idle. It does not
-    /// sync the store at the end.
+    /// requests that were under way are done. What no client flushes is flushed when the disk is
+    /// idle. It does not sync the store at the end.
     ///
     /// # Errors
     /// The server can't wait for connections.

@@ -116,6 +116,7 @@ pub struct Pages<'a, P> {
     pub states: &'a [P],
     /// The hotness record of each page's last write, if the engine hands them down.
     pub hotness: Option<&'a [Hotness]>,
-    /// True for each page that the trace neither writes nor trims again; empty if there is no trace.
+    /// True for each page that the trace neither writes nor trims again; empty if there is no
+    /// trace.
     pub last: &'a [bool],
 }

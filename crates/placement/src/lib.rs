@@ -10,8 +10,8 @@
 //! * [`VictimPolicy`] chooses the zone that is cleaned next, from a [`ZoneView`]. One policy,
 //!   one file, under [`victims`].
 //! * [`registry::Registry`] takes schemes of other crates, for the simulator and for stores.
-//!   [`Stamp`], [`Clock`], [`ZoneLifespan`], [`ShortLived`] and [`LogClass`] are building blocks of the
-//!   published schemes.
+//!   [`Stamp`], [`Clock`], [`ZoneLifespan`], [`ShortLived`] and [`LogClass`] are building
+//!   blocks of the published schemes.
 //! * [`Recogniser`] tells frozen pages from others, by the engine's record of each page
 //!   ([`Hotness`]) or by the page's past as a block layer sees it ([`Past`]).
 //!

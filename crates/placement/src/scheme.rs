@@ -55,8 +55,8 @@ macro_rules! declare {
             const WANTS_HOTNESS: bool = false;
             /// True if a replay shall call [`on_read`](Self::on_read) for the reads of a trace.
             const WANTS_READS: bool = false;
-            /// The victim policy that a replay has where none is asked for: the one of the scheme's paper, or the
-            /// best measured.
+            /// The victim policy that a replay has where none is asked for: the one of the scheme's
+            /// paper, or the best measured.
             const VICTIM: &'static str = "cost-benefit";
             /// The scheme's own victim side, if [`pick`](Self::pick) replaces the victim policies:
             /// its name in tables.

@@ -28,8 +28,9 @@ pub struct ClassReport {
     pub user_writes: u64,
     /// Pages copied by cleaning.
     pub relocations: u64,
-    /// A sample of the user writes by lifespan, in eight intervals: shorter than 1, 4, 16, 64, 256 and 1,024
-    /// zones' worth of user writes, longer, and frozen pages. Left out if that was not asked for.
+    /// A sample of the user writes by lifespan, in eight intervals: shorter than 1, 4, 16, 64, 256
+    /// and 1,024 zones' worth of user writes, longer, and frozen pages. Left out if that was not
+    /// asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lifespans: Vec<u64>,
 }
@@ -99,7 +100,8 @@ pub struct RunReport {
     /// Pages written by the user as deltas or tails, if pages are not written whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delta_writes: Option<u64>,
-    /// Relocations of bases that were merged with their deltas and tails, if pages are not written whole.
+    /// Relocations of bases that were merged with their deltas and tails, if pages are not written
+    /// whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merges: Option<u64>,
     /// Share of the relocations that copied a frozen page; none if this was not counted.
@@ -145,7 +147,8 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    /// Pages in a zone, and the trigger of cleaning as it was asked for: runs with the same can be compared.
+    /// Pages in a zone, and the trigger of cleaning as it was asked for: runs with the same can be
+    /// compared.
     pub fn setting(&self) -> (u32, [Option<f64>; 3]) {
         let asked = ["gp", "op", "zones"].map(|name| self.trigger.get(name).copied());
         (self.zone_pages, asked)

@@ -28,8 +28,8 @@ pub struct SimReport {
     /// Each trace, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<TraceReport>,
-    /// The runs, settings by settings; if there are several volumes, first the sums over all, then volume by
-    /// volume.
+    /// The runs, settings by settings; if there are several volumes, first the sums over all, then
+    /// volume by volume.
     pub runs: Vec<RunReport>,
     /// True if the sweep was stopped; `runs` are those that had finished.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

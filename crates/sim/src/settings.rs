@@ -48,7 +48,8 @@ pub struct StoreShape {
     pub pages: u32,
     /// Pages that it can hold if all are whole.
     pub whole: u32,
-    /// Zones that it keeps back for those that wait to be reset, besides those of [`Space::Bounded`].
+    /// Zones that it keeps back for those that wait to be reset, besides those of
+    /// [`Space::Bounded`].
     pub spare: u32,
     /// How records lie in the zones of its device.
     pub chunks: ChunkShape,
@@ -62,10 +63,11 @@ pub struct Settings {
     /// The unit in bytes, if pages are not written whole. A record then takes as many whole units
     /// as its bytes in the trace need.
     pub unit: Option<u32>,
-    /// The store whose decisions are to be made again, with its chunks; none for a log without a device.
+    /// The store whose decisions are to be made again, with its chunks; none for a log without a
+    /// device.
     pub store: Option<StoreShape>,
-    /// User writes after the preload at which the scheme begins anew, as it does when a store is closed and
-    /// opened; none if it does not.
+    /// User writes after the preload at which the scheme begins anew, as it does when a store is
+    /// closed and opened; none if it does not.
     pub reopened: Option<u64>,
     /// Bytes in a zone.
     pub zone_size: ZoneSize,
@@ -90,12 +92,14 @@ pub struct Settings {
     /// Guess what follows in the requests of a trace that has none: the LBAs that come next. If
     /// false, no page follows another there.
     pub guess: bool,
-    /// Count a sample of the user writes by class and lifespan, of a trace that was read with lifespans.
+    /// Count a sample of the user writes by class and lifespan, of a trace that was read with
+    /// lifespans.
     pub lifespans: bool,
 }
 
 impl Space {
-    /// The garbage proportions that a volume can have: beyond them the log rounds to no page or all pages.
+    /// The garbage proportions that a volume can have: beyond them the log rounds to no page or all
+    /// pages.
     pub const GP: RangeInclusive<f64> = 0.0001..=0.9999;
     /// The over-provisioning that a volume can have.
     pub const OP: RangeInclusive<f64> = 0.0001..=1.0;
@@ -150,8 +154,8 @@ impl Settings {
     /// Checks the sizes and the capacity before a trace is read.
     ///
     /// # Errors
-    /// The page size is not valid, a unit does not divide it, a zone is not 16 or more whole pages, or
-    /// the garbage proportion or over-provisioning is out of its bounds.
+    /// The page size is not valid, a unit does not divide it, a zone is not 16 or more whole pages,
+    /// or the garbage proportion or over-provisioning is out of its bounds.
     pub fn check(&self) -> Result<(), SimError> {
         self.space.check()?;
         let page = self.page_size;
@@ -178,7 +182,8 @@ impl Settings {
         self.unit.unwrap_or(self.page_size)
     }
 
-    /// True if schemes hear of hotness records: a store without room for them drops those that it gets.
+    /// True if schemes hear of hotness records: a store without room for them drops those that it
+    /// gets.
     pub(crate) fn hears_hotness(&self) -> bool {
         self.store.is_none_or(|store| store.chunks.hotness > 0)
     }
@@ -268,8 +273,8 @@ pub struct Combination {
 }
 
 impl Combination {
-    /// A scheme of these settings with a victim policy: with its own victim side if it has one, with its
-    /// default if no policy is named.
+    /// A scheme of these settings with a victim policy: with its own victim side if it has one,
+    /// with its default if no policy is named.
     ///
     /// # Errors
     /// Those of [`Registry::parse`].
@@ -290,8 +295,8 @@ impl Combination {
         self.victim == other.victim && method(self) == method(other)
     }
 
-    /// Every scheme with every victim policy, or with its default if there is none; a scheme with its own
-    /// victim side only once.
+    /// Every scheme with every victim policy, or with its default if there is none; a scheme with
+    /// its own victim side only once.
     pub fn cross(schemes: &[SchemeSpec], victims: &[String]) -> Vec<Combination> {
         let with = |scheme: &SchemeSpec, victim: &str| Combination {
             scheme: scheme.clone(),

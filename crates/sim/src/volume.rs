@@ -104,7 +104,8 @@ impl TraceVolume {
         self.means.get_or_init(|| mean_lifespans(words, trims, *space))
     }
 
-    /// The same of every LBA of a log with these options, which may have more, and one for each delta and tail.
+    /// The same of every LBA of a log with these options, which may have more, and one for each
+    /// delta and tail.
     pub(crate) fn means_of_records(&self, options: &Options) -> Cow<'_, [f32]> {
         let means = self.means();
         if options.space as usize == means.len() {

@@ -7,8 +7,8 @@ use frostline_zone::{ParseSizeError, Size};
 use crate::Error;
 use crate::make::Shape;
 
-/// The full name that SQLite has of a file: the store's directory, and the file's name in it. A name
-/// without a store is a path whose last part is the file's.
+/// The full name that SQLite has of a file: the store's directory, and the file's name in it. A
+/// name without a store is a path whose last part is the file's.
 pub fn full(name: &str, store: Option<&str>) -> Result<String, Error> {
     let wrong = || Error::Name(name.to_string());
     let file = Path::new(name).file_name().and_then(|file| file.to_str()).ok_or_else(wrong)?;
@@ -23,8 +23,8 @@ pub fn full(name: &str, store: Option<&str>) -> Result<String, Error> {
     Ok(absolute.join(file).to_str().ok_or_else(wrong)?.to_string())
 }
 
-/// The store's directory and the file's name of a full name. A journal may give SQLite a name that is
-/// not full: it is one of the directory that the process is in.
+/// The store's directory and the file's name of a full name. A journal may give SQLite a name that
+/// is not full: it is one of the directory that the process is in.
 pub fn split(full: &str) -> (&Path, &str) {
     let (directory, file) = full.rsplit_once('/').unwrap_or((".", full));
     (Path::new(if directory.is_empty() { "/" } else { directory }), file)

@@ -1,5 +1,5 @@
-//! The unmodified `sqlite3` of the system, with the extension: what a user does, in several connections and
-//! several processes.
+//! The unmodified `sqlite3` of the system, with the extension: what a user does, in several
+//! connections and several processes.
 //!
 //! Where there is no `sqlite3` that loads extensions the tests say so, and pass.
 
@@ -137,7 +137,8 @@ fn databases_share_a_store_and_are_attached_to_each_other() {
     assert_eq!(run(&one, "select a from t;"), "1\n2\n");
 }
 
-/// A transaction of more pages than the store can write at once is refused, and the database goes on.
+/// A transaction of more pages than the store can write at once is refused, and the database goes
+/// on.
 #[test]
 fn a_transaction_that_is_too_large_is_refused_and_rolled_back() {
     skip_without_sqlite3!();

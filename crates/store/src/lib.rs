@@ -33,14 +33,15 @@
 //! | `state/` | the state in memory: volume and map, zones, chunks, notes; no I/O |
 //! | `format/` | bytes as they lie on the device; no I/O |
 //!
-//! The way of a page, in `engine/`: admitted and placed ([`Store::write`], `writer/`), put into a chunk
-//! (`state/mapped_page.rs`), written and made durable (`chunk_writer/`), alone or as a group (`writer/group.rs`),
-//! cleaned (`cleaner/`), read back (`reader.rs`). After each operation `upkeep.rs` decides what is due. When the store
-//! is closed, a last chunk says so (`cleaner/witness.rs`). docs/recovery.md draws the format on the device and argues
-//! why no crash loses what was promised.
+//! The way of a page, in `engine/`: admitted and placed ([`Store::write`], `writer/`), put into a
+//! chunk (`state/mapped_page.rs`), written and made durable (`chunk_writer/`), alone or as a group
+//! (`writer/group.rs`), cleaned (`cleaner/`), read back (`reader.rs`). After each operation
+//! `upkeep.rs` decides what is due. When the store is closed, a last chunk says so
+//! (`cleaner/witness.rs`). docs/recovery.md draws the format on the device and argues why no crash
+//! loses what was promised.
 //!
-//! The store emits events of [`tracing`]: zones that fail are warnings, the end of all writing is an
-//! error, steps of recovery, checkpoints and cleanings are for debugging. Zones that failed are
+//! The store emits events of [`tracing`]: zones that fail are warnings, the end of all writing is
+//! an error, steps of recovery, checkpoints and cleanings are for debugging. Zones that failed are
 //! counted as well ([`Failures`]).
 
 mod engine;

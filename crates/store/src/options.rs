@@ -2,8 +2,8 @@
 
 use frostline_placement::registry::Registry;
 
-/// The options that a store is formatted with. They are recorded on the device, but for `schemes` and
-/// `force`.
+/// The options that a store is formatted with. They are recorded on the device, but for `schemes`
+/// and `force`.
 #[derive(Clone, Debug)]
 pub struct Format {
     /// Scheme, as on the command line: `sepbit`, `dac:classes=4`.
@@ -28,7 +28,8 @@ pub struct Format {
     pub spare: u32,
     /// User writes between two checkpoints; unless given as many as the store has pages.
     pub checkpoint_writes: Option<u64>,
-    /// Bytes of a unit: a page is written without its longest run of zeroes, or only the words of it that
+    /// Bytes of a unit: a page is written without its longest run of zeroes, or only the words of
+    /// it that
     /// [changed](crate::PageWrite::changed), and takes as many units as that needs. It divides 4,096 into
     /// 255 units at most. Units of 4,096 bytes are whole pages: nothing shorter would save one.
     pub unit: u32,
@@ -71,8 +72,8 @@ pub enum Cleaning {
     Inline,
 }
 
-/// How images are compressed, where that saves [units](Format::unit). Every store reads all of them, those of zstd
-/// with the feature `zstd` only.
+/// How images are compressed, where that saves [units](Format::unit). Every store reads all of
+/// them, those of zstd with the feature `zstd` only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Compression {
@@ -82,7 +83,8 @@ pub enum Compression {
     #[default]
     Lz4,
     #[cfg(feature = "zstd")]
-    /// With zstd: images of TPC-C are shorter by a quarter, and take six times as long to be decompressed.
+    /// With zstd: images of TPC-C are shorter by a quarter, and take six times as long to be
+    /// decompressed.
     Zstd,
 }
 
@@ -93,8 +95,8 @@ pub struct Open {
     pub cleaning: Cleaning,
     /// Bytes that the leaves of the map may take in memory; at least one leaf stays.
     pub map_bytes: usize,
-    /// How images are compressed, where that makes them shorter. Where contents do not compress only some
-    /// are tried.
+    /// How images are compressed, where that makes them shorter. Where contents do not compress
+    /// only some are tried.
     pub compression: Compression,
     /// Go on without synced pages that are missing, because their zone is offline or cut: they
     /// are lost for good, and reading them is an error. Otherwise such a store is not opened, and
@@ -125,8 +127,8 @@ impl Default for Open {
     }
 }
 
-/// How much of what a store wrote is durable. It only grows, over crashes as well: a store that has less than
-/// it once had has lost what it promised.
+/// How much of what a store wrote is durable. It only grows, over crashes as well: a store that has
+/// less than it once had has lost what it promised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Durable {
     /// All chunks up to this number.

@@ -1,6 +1,6 @@
-//! Power cuts and kills at any moment, from a seed: what was synced is there, the rest is old or new
-//! but whole. What a process that was killed left unsynced may be lost in a later power cut.
-//! A second reader of the format, which shares no code with the store, must find the same pages.
+//! Power cuts and kills at any moment, from a seed: what was synced is there, the rest is old or
+//! new but whole. What a process that was killed left unsynced may be lost in a later power cut. A
+//! second reader of the format, which shares no code with the store, must find the same pages.
 //!
 //! Every history is a function of its seed. `FROSTLINE_CRASH_SEED=n` runs that one alone, and
 //! `FROSTLINE_CRASHES=n` as many crashes.
@@ -55,7 +55,8 @@ struct World {
     changed: BTreeMap<u32, ChangedWords>,
     /// Pages are trimmed. Without notes of that a rebuild brings them back.
     trims: bool,
-    /// The contents of the store when it is opened are durable: its power was cut, or it was closed.
+    /// The contents of the store when it is opened are durable: its power was cut, or it was
+    /// closed.
     is_durable: bool,
     /// Pages and versions of a group that may not be durable yet, but for those written since.
     group: BTreeMap<u32, u64>,
@@ -78,7 +79,8 @@ impl Change {
     }
 }
 
-/// A content that says which page and version it is, all over; unless pages are whole there may be zeroes in it.
+/// A content that says which page and version it is, all over; unless pages are whole there may be
+/// zeroes in it.
 fn content(lba: u32, version: u64, unit: u32) -> Vec<u8> {
     let word = (u64::from(lba) << 40 ^ version).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut page: Vec<u8> = (0..512u64).flat_map(|i| word.wrapping_add(i).to_le_bytes()).collect();
@@ -140,8 +142,8 @@ impl World {
         self.model.entry(lba).or_insert_with(|| vec![None]).push(version);
     }
 
-    /// Draws a new content of a page, and the words in which it differs from the page's base if not all
-    /// is new.
+    /// Draws a new content of a page, and the words in which it differs from the page's base if not
+    /// all is new.
     fn draw(&mut self, lba: u32) -> Change {
         let version = self.next;
         self.next += 1;
@@ -265,8 +267,8 @@ impl World {
         }
     }
 
-    /// A page is as it was left; if the store was just opened, it is one of what it may be, and that
-    /// from now on.
+    /// A page is as it was left; if the store was just opened, it is one of what it may be, and
+    /// that from now on.
     fn check(&mut self, store: &Store, lba: u32, opened: bool) -> Result<(), StoreError> {
         let mut page = vec![0; 4096];
         let mut changed = ChangedWords::NONE;
@@ -363,8 +365,8 @@ fn live(seed: u64, most: u64, unit: u32, huge: Option<&Shape>, tally: &Tally) {
     }
     let tail = TAILS[world.rng.random_range(0..TAILS.len())];
     let map_bytes = if large { 1 } else { usize::MAX };
-    // Compressed contents are hardly longer than deltas. Stores in each unit are compressed in each way: the
-    // remainder by three is the unit's.
+    // Compressed contents are hardly longer than deltas. Stores in each unit are compressed in each
+    // way: the remainder by three is the unit's.
     let ways = [Compression::Zstd, Compression::None, Compression::Lz4];
     let compression = ways[seed as usize / 3 % 3];
     let open = Open { cleaning: Cleaning::Inline, map_bytes, compression, ..Open::DEFAULT };
@@ -548,7 +550,8 @@ fn recovery_that_is_cut_short_again_and_again_still_finds_room() {
     }
 }
 
-/// Damages all leaves of a device, and perhaps tables and superblocks. Returns the zones that whole notes open.
+/// Damages all leaves of a device, and perhaps tables and superblocks. Returns the zones that whole
+/// notes open.
 fn damage_metadata(device: &Faulty, tables: bool, superblocks: bool) -> BTreeSet<u32> {
     let (mut page, mut opened) = (vec![0; 4096], BTreeSet::new());
     for (zone, info) in (0u32..).zip(device.report(0, device.geometry().zones).unwrap()) {
@@ -585,8 +588,8 @@ struct Rebuilds {
     others: usize,
 }
 
-/// A store that loses its map after each of several power cuts, perhaps with further ones while it is
-/// rebuilt. Nothing that was synced is lost.
+/// A store that loses its map after each of several power cuts, perhaps with further ones while it
+/// is rebuilt. Nothing that was synced is lost.
 fn live_without_map(seed: u64, unit: u32, rebuilds: &mut Rebuilds) {
     let (tables, superblocks) = (!seed.is_multiple_of(3), seed.is_multiple_of(2));
     let mut world = World { trims: false, ..World::new(seed, unit) };
@@ -612,7 +615,8 @@ fn live_without_map(seed: u64, unit: u32, rebuilds: &mut Rebuilds) {
         drop(store);
         device = Arc::new(device.restart().unwrap());
         let opened = damage_metadata(&device, tables, superblocks);
-        // A torn zone of which neither note nor table tells can't be told from one whose headers are damaged.
+        // A torn zone of which neither note nor table tells can't be told from one whose headers
+        // are damaged.
         let dry = Overlay::over(device.clone(), u64::MAX).unwrap();
         let accept_loss = match Store::rebuild(dry, &format, false) {
             Ok(rebuilt) => {

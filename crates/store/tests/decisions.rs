@@ -67,8 +67,8 @@ fn trace(kind: AccessPattern) -> Writes {
     Writes { lbas, ..Writes::default() }
 }
 
-/// The same, with one to eight pages trimmed after every thirty writes or so; some of them twice, or
-/// between two writes of another page.
+/// The same, with one to eight pages trimmed after every thirty writes or so; some of them twice,
+/// or between two writes of another page.
 fn trimmed(kind: AccessPattern) -> Writes {
     let writes = trace(kind);
     let trim = |i: u32| {

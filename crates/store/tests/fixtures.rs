@@ -1,8 +1,9 @@
-//! Stores as earlier builds wrote them: they can be opened as long as the format's version is the same.
+//! Stores as earlier builds wrote them: they can be opened as long as the format's version is the
+//! same.
 //!
-//! A fixture is what each zone of a device holds, its length (4 bytes) first, compressed. Some pages have deltas,
-//! and some of these tails. They are made anew, for a new version of the format only, by
-//! `cargo test -p frostline-store --test fixtures -- --ignored`.
+//! A fixture is what each zone of a device holds, its length (4 bytes) first, compressed. Some
+//! pages have deltas, and some of these tails. They are made anew, for a new version of the format
+//! only, by `cargo test -p frostline-store --test fixtures -- --ignored`.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -53,7 +54,8 @@ fn changed(lba: u32) -> Option<usize> {
     (lba % 5 == 1 && words(lba) > 8).then_some(words(lba) / 2)
 }
 
-/// The contents of a page after the first, each with the words in which it differs from the one before.
+/// The contents of a page after the first, each with the words in which it differs from the one
+/// before.
 fn changes(lba: u32) -> Vec<(Range<usize>, Vec<u8>)> {
     let Some(mut page) = first(lba) else { return vec![] };
     let mut changes = Vec::new();

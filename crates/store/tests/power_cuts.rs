@@ -1,6 +1,7 @@
-//! Stores in real files, one that grows, one as a plain block device, and one for each zone, through kills and
-//! power cuts: what was synced is there, the rest is old or new but whole. A process is killed at any moment, another one opens the store and syncs, and
-//! then the power is cut.
+//! Stores in real files, one that grows, one as a plain block device, and one for each zone,
+//! through kills and power cuts: what was synced is there, the rest is old or new but whole. A
+//! process is killed at any moment, another one opens the store and syncs, and then the power is
+//! cut.
 //!
 //! Runs are drawn from a seed, though the moment of a kill is not. `FROSTLINE_POWER_CUTS=n` asks
 //! for as many stores.
@@ -81,8 +82,8 @@ fn as_a_process() {
     })
 }
 
-/// Reads pages side by side on and on, so that requests are under way when the process is killed. The
-/// device must be there for the next process all the same.
+/// Reads pages side by side on and on, so that requests are under way when the process is killed.
+/// The device must be there for the next process all the same.
 fn read_on(store: &Store, seed: u64) {
     /// Ends the process if what is read is wrong, so that its parent sees that.
     struct AbortOnPanic;

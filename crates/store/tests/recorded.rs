@@ -1,5 +1,5 @@
-//! A run of a store with deltas whose events were recorded is replayed with the decisions that it had: deltas,
-//! merges, chunks, syncs and resets of zones, unit for unit.
+//! A run of a store with deltas whose events were recorded is replayed with the decisions that it
+//! had: deltas, merges, chunks, syncs and resets of zones, unit for unit.
 
 use std::sync::{Arc, Mutex};
 
@@ -53,7 +53,8 @@ struct Page {
     changed: ChangedWords,
 }
 
-/// A writer whose pages compress, or do not, and which changes few words of a page or writes it anew.
+/// A writer whose pages compress, or do not, and which changes few words of a page or writes it
+/// anew.
 struct Writer {
     chance: SplitMix,
     pages: Vec<Option<Page>>,

@@ -93,8 +93,8 @@ pub struct Writes {
     /// Bytes that must be written of each page write; `None` if the file does not say, then they
     /// are whole pages. All pages of a request have the same number.
     pub bytes: Option<Vec<u16>>,
-    /// The kinds of the records that were written; `None` if the file does not say, then they are images. All
-    /// pages of a request have the same.
+    /// The kinds of the records that were written; `None` if the file does not say, then they are
+    /// images. All pages of a request have the same.
     pub kinds: Option<RecordKinds>,
     /// The merges of bases, deltas and tails, in order.
     pub merges: Vec<MergeAt>,
@@ -291,8 +291,8 @@ fn load_pages(
 /// The state of a volume during loading.
 enum VolumeLoad {
     Unwanted,
-    /// No page write so far. Its trims are kept, as they may be of pages that a preload writes, and so
-    /// are its reads.
+    /// No page write so far. Its trims are kept, as they may be of pages that a preload writes, and
+    /// so are its reads.
     NoWriteYet(Box<Writes>),
     Loaded(usize),
 }

@@ -27,8 +27,8 @@ pub struct Prepared {
     pub words: Vec<u32>,
     /// Trims of pages below [`Prepared::space`], in order, with their place among all writes.
     pub trims: Vec<Trim>,
-    /// Reads, in order, with their place among all writes; empty if they were not loaded. They may be
-    /// of pages beyond [`Prepared::space`].
+    /// Reads, in order, with their place among all writes; empty if they were not loaded. They may
+    /// be of pages beyond [`Prepared::space`].
     pub reads: Vec<Read>,
     /// Bit `i` is set if write `i` is the first page of its request; `None` if all are.
     pub starts: Option<Bits>,

@@ -165,8 +165,8 @@ impl Reader {
         }
     }
 
-    /// The kinds of the records that the requests which were read last wrote, one each; an image if the
-    /// request is not a write. `None` if the file has none.
+    /// The kinds of the records that the requests which were read last wrote, one each; an image if
+    /// the request is not a write. `None` if the file has none.
     pub fn kinds(&self) -> Option<&[RecordKind]> {
         match &self.decoder {
             Decoder::ParquetTable(table) => table.kinds(),

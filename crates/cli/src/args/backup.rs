@@ -9,8 +9,9 @@ use clap::Args;
 pub struct BackupArgs {
     /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
-    /// Where the backup goes: a directory, made if it is absent, or s3://BUCKET/PREFIX with the keys of the
-    /// environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL)
+    /// Where the backup goes: a directory, made if it is absent, or s3://BUCKET/PREFIX with the
+    /// keys of the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION,
+    /// AWS_ENDPOINT_URL)
     pub target: OsString,
     /// Print JSON
     #[arg(long)]

@@ -19,8 +19,9 @@ const OWN_DEVICE: &str = "file:frostline-bench";
 /// Arguments of all benches of databases.
 #[derive(Debug, Args)]
 pub struct DatabaseArgs {
-    /// The device: mem:, file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...; the default is made
-    /// anew by each bench without --keep, others are formatted if they are empty, or with --force
+    /// The device: mem:, file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or
+    /// zbd:/dev/...; the default is made anew by each bench without --keep, others are formatted if
+    /// they are empty, or with --force
     #[arg(long, value_name = "URI", default_value = OWN_DEVICE)]
     pub device: String,
     /// Bytes of all zones of a new device [default: room for the data, and for their growth at
@@ -31,8 +32,8 @@ pub struct DatabaseArgs {
     /// from 1MiB to 1GiB; more if the device would have over 2,048 zones]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub zone: Option<Size>,
-    /// Keep a zone of parity for each K zones on the medium of a new device: a zone that is lost costs no
-    /// page, and 1 of K+1 bytes of the size holds parity
+    /// Keep a zone of parity for each K zones on the medium of a new device: a zone that is lost
+    /// costs no page, and 1 of K+1 bytes of the size holds parity
     #[arg(long, value_name = "K", value_parser = value_parser!(u32).range(1..=32),
         allow_negative_numbers = true)]
     pub parity: Option<u32>,

@@ -18,7 +18,8 @@ pub enum DbCommand {
     Dump(DumpArgs),
     /// Copy all tables to a new device: with another scheme, unit, size, log or parity
     Copy(CopyArgs),
-    /// Copy store and databases to a directory or a bucket; what a backup before has is not copied again
+    /// Copy store and databases to a directory or a bucket; what a backup before has is not copied
+    /// again
     Backup(BackupArgs),
     /// Make store and databases from a backup
     Restore(RestoreArgs),
@@ -67,7 +68,8 @@ pub struct CopyArgs {
     /// Clean while the garbage proportion exceeds this [default: as it is]
     #[arg(long, value_name = "SHARE", value_parser = gp_of_store, allow_negative_numbers = true)]
     pub gp: Option<f64>,
-    /// Let pages take as many units of SIZE bytes as they need; 4096 means whole pages [default: as it is]
+    /// Let pages take as many units of SIZE bytes as they need; 4096 means whole pages [default: as
+    /// it is]
     #[arg(long, value_name = "SIZE", value_parser = unit, allow_negative_numbers = true)]
     pub unit: Option<u32>,
     /// Bytes of all zones of the copy's device [default: as it is]

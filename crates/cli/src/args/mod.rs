@@ -106,12 +106,12 @@ pub struct SimArgs {
     /// Schemes, optionally with parameters (dac:classes=4), or all
     #[arg(long, value_name = "A,B", default_value = "all", value_delimiter = ',')]
     pub scheme: Vec<String>,
-    /// Victim policies, optionally with parameters (d-choices:d=4), or all [default: that of each scheme, as
-    /// `frostline schemes` lists it]
+    /// Victim policies, optionally with parameters (d-choices:d=4), or all [default: that of each
+    /// scheme, as `frostline schemes` lists it]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub victim: Vec<String>,
-    /// Bytes in a zone [default: about 1/128 of the volume, a power of two from 1MiB to 1GiB]; with several,
-    /// each has its runs, as for --gp and --op
+    /// Bytes in a zone [default: about 1/128 of the volume, a power of two from 1MiB to 1GiB]; with
+    /// several, each has its runs, as for --gp and --op
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub zone: Vec<Size>,
     /// Write each page not whole, but as many units of SIZE bytes as its bytes in the trace need
@@ -168,7 +168,8 @@ pub struct SimArgs {
     /// The reading of the papers to follow
     #[arg(long, value_name = "S", default_value = "published")]
     pub semantics: SemanticsArg,
-    /// The model that recognises frozen pages for schemes with recogniser=model, made by `frostline train`
+    /// The model that recognises frozen pages for schemes with recogniser=model, made by `frostline
+    /// train`
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
     /// Seed of the random choices of schemes and victim policies

@@ -22,8 +22,8 @@ const WITH_CREATE: &str = "With --create";
 /// `frostline serve nbd`
 #[derive(Debug, Args)]
 pub struct ServeNbdArgs {
-    /// Listen on this address with a port, like 127.0.0.1:10809, on a socket at this path, which has
-    /// a / in it, or with - on the socket that is standard input
+    /// Listen on this address with a port, like 127.0.0.1:10809, on a socket at this path, which
+    /// has a / in it, or with - on the socket that is standard input
     #[arg(long, value_name = "ADDR|SOCKET", default_value = "127.0.0.1:10809")]
     pub listen: Address,
     #[command(flatten)]

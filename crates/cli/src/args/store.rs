@@ -41,8 +41,8 @@ pub struct ShapeArgs {
     /// Capacity of a zone in bytes, if it is less than the size
     #[arg(long, value_name = "SIZE", requires = "size", allow_negative_numbers = true)]
     pub capacity: Option<Size>,
-    /// Keep a zone of parity for each K zones on the medium of a new device: a zone that is lost costs no
-    /// page, and 1 of K+1 bytes of the size holds parity
+    /// Keep a zone of parity for each K zones on the medium of a new device: a zone that is lost
+    /// costs no page, and 1 of K+1 bytes of the size holds parity
     #[arg(long, value_name = "K", value_parser = value_parser!(u32).range(1..=32),
         allow_negative_numbers = true)]
     pub parity: Option<u32>,
@@ -211,7 +211,8 @@ pub struct ScrubArgs {
     /// Read at most this many bytes per second
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub rate: Option<Size>,
-    /// Write anew elsewhere what only parity has, and give up zones that lost a part; the device must keep parity
+    /// Write anew elsewhere what only parity has, and give up zones that lost a part; the device
+    /// must keep parity
     #[arg(long)]
     pub repair: bool,
     /// Print JSON

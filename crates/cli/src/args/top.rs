@@ -5,8 +5,8 @@ use clap::Args;
 /// `frostline top`
 #[derive(Debug, Args)]
 pub struct TopArgs {
-    /// The address that a process serves metrics at, as 127.0.0.1:9464, or a device whose store no process
-    /// has open: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
+    /// The address that a process serves metrics at, as 127.0.0.1:9464, or a device whose store no
+    /// process has open: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     #[arg(value_name = "ADDR|URI")]
     pub target: String,
     /// Seconds from one look to the next

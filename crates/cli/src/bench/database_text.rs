@@ -11,8 +11,8 @@ use frostline_zone::Size;
 use super::speed;
 use crate::table::columns;
 
-/// The report: with `all_figures` a column for each scheme and the details of each run, and behind them the answer.
-/// `trace` is the file with the recorded page writes.
+/// The report: with `all_figures` a column for each scheme and the details of each run, and behind
+/// them the answer. `trace` is the file with the recorded page writes.
 pub fn text(report: &DatabaseReport, trace: Option<&str>, all_figures: bool) -> String {
     if report.runs.is_empty() {
         return String::new();
@@ -175,7 +175,8 @@ fn figures(runs: &[DatabaseRun]) -> String {
     columns(&headings, 1, rows.collect())
 }
 
-/// A figure of the answer: its name, its text for a run, and its value, if it is held against the first run's.
+/// A figure of the answer: its name, its text for a run, and its value, if it is held against the
+/// first run's.
 type Answer = (&'static str, fn(&DatabaseRun) -> String, Option<fn(&DatabaseRun) -> f64>);
 
 /// The figures by which people choose a scheme. A row without any text is left out.
@@ -200,7 +201,8 @@ const ANSWER: [Answer; 6] = [
     ),
 ];
 
-/// Bytes for each byte updated that a B+-tree writes whose pages leave memory as often, with the same log: whole pages.
+/// Bytes for each byte updated that a B+-tree writes whose pages leave memory as often, with the
+/// same log: whole pages.
 fn in_place(run: &DatabaseRun) -> Option<f64> {
     per(run.run.user_writes * 4096 + run.bytes_by_cause.log, run.updated_bytes)
 }

@@ -60,7 +60,8 @@ fn the_json_has_the_fields_of_a_run_and_those_of_a_database() {
     assert!(conditions.len() >= 12 && conditions.iter().all(|c| c["ok"] == true));
 }
 
-/// Records a bench, and checks that the command which it prints makes the same decisions. Returns the run.
+/// Records a bench, and checks that the command which it prints makes the same decisions. Returns
+/// the run.
 fn replayed_exactly(scratch: &Scratch, line: &str) -> Value {
     let table = scratch.quiet(&format!(
         "{line} --cleaning inline --in-order --record run.parquet --json run.json"
@@ -94,8 +95,8 @@ fn replayed_exactly(scratch: &Scratch, line: &str) -> Value {
 fn a_recorded_run_of_whole_pages_is_replayed_with_the_relocations_that_it_had() {
     let scratch = Scratch::new();
     for scheme in ["nosep", "sepbit", "frostline"] {
-        // The log is so large, and so many zones are spare, that no sync ends a zone early; only the last scheme
-        // does.
+        // The log is so large, and so many zones are spare, that no sync ends a zone early; only
+        // the last scheme does.
         let run = replayed_exactly(
             &scratch,
             &format!(

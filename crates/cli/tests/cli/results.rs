@@ -107,8 +107,8 @@ fn conforms(values: &[Value]) {
     }
 }
 
-/// Finds where a value breaks a schema. Each rule that the documentation's schema uses is checked; another one
-/// is a mistake of the schema.
+/// Finds where a value breaks a schema. Each rule that the documentation's schema uses is checked;
+/// another one is a mistake of the schema.
 fn check(schema: &Value, value: &Value, at: &str, errors: &mut Vec<String>) {
     let number = |value: &Value| value.as_f64().unwrap();
     let length = || value.as_array().map_or(0, Vec::len) as f64;

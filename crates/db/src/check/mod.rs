@@ -145,8 +145,8 @@ impl Db {
     }
 }
 
-/// The trees in the order in which they are checked: a long value is found before its pieces. Tables that were
-/// deleted are whole while snapshots see them.
+/// The trees in the order in which they are checked: a long value is found before its pieces.
+/// Tables that were deleted are whole while snapshots see them.
 fn roots(core: &Core, deleted: &[DeletedTree]) -> Vec<(Option<String>, u32)> {
     let tables = core.catalog.list().into_iter().map(|(name, table)| (Some(name), table.root));
     let deleted = deleted.iter().filter(|tree| tree.from.is_empty()).map(|tree| (None, tree.root));

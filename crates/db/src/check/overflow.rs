@@ -92,7 +92,8 @@ impl LongValues {
         None
     }
 
-    /// A value in pages, which may have no record: one that is being written, or that older snapshots see.
+    /// A value in pages, which may have no record: one that is being written, or that older
+    /// snapshots see.
     fn in_pages(&mut self, number: u64) -> &mut LongValue {
         let unnamed = LongValue { page: None, bytes: 0, found: 0, owner: None };
         self.by_number.entry(number).or_insert(unnamed)

@@ -67,8 +67,8 @@ thread_local! {
 /// snapshot, both of which may be half empty, and of the allocator.
 const BESIDE: usize = 2 * (size_of::<Version>() + size_of::<Kept>()) + 16;
 
-/// Records of a transaction, or versions that go at once, so many that parts of the table give back the memory that
-/// they needed for them. After fewer they keep it, as the next ones need it again.
+/// Records of a transaction, or versions that go at once, so many that parts of the table give back
+/// the memory that they needed for them. After fewer they keep it, as the next ones need it again.
 const MANY: usize = 1024;
 
 /// The claims and versions of some records.
@@ -223,8 +223,9 @@ impl Versions {
     ) -> bool {
         let (tree, hash, key) = (write.tree, write.hash, writes.key(write));
         let mut part = self.shard(hash);
-        // If the record was written since the snapshot, the version that the snapshot sees is kept. What belongs to
-        // a long value goes with the record that names it; its pages were noted after the snapshot was taken.
+        // If the record was written since the snapshot, the version that the snapshot sees is kept.
+        // What belongs to a long value goes with the record that names it; its pages were noted
+        // after the snapshot was taken.
         let is_newer = tree != OVERFLOW_TREE
             && part.of(tree, key, hash).any(|version| version.kept.until > snapshot);
         let is_claimed = part.claims.iter().any(|claim| {

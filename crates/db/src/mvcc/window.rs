@@ -3,9 +3,9 @@
 //! A serializable transaction is committed only if no commit between its snapshot and its own
 //! position wrote what it read: then it is as if it had happened at that position, all at once. Its
 //! reads are known as keys and ranges, and are compared with the keys that were written (precision
-//! locking: Neumann, Muehlbauer and Kemper, SIGMOD 2015, section 2.3). That happens under the lock that orders
-//! the log, so that no commit comes between the comparison and the position; all but the last few
-//! commits have been looked at before.
+//! locking: Neumann, Muehlbauer and Kemper, SIGMOD 2015, section 2.3). That happens under the lock
+//! that orders the log, so that no commit comes between the comparison and the position; all but
+//! the last few commits have been looked at before.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -107,9 +107,9 @@ impl<'a> NodeMut<'a> {
         self.page.set_u32_unmarked(BEHIND, behind);
     }
 
-    /// Marks the field of the page that is changed without, if it is not what it mostly is, or the delta has
-    /// what it was. Called before each write, and for each new base: in a page in which it is not marked it
-    /// is 0, and in its base.
+    /// Marks the field of the page that is changed without, if it is not what it mostly is, or the
+    /// delta has what it was. Called before each write, and for each new base: in a page in which
+    /// it is not marked it is 0, and in its base.
     pub fn mark_behind(&mut self) {
         if self.page.u32_at(BEHIND) != 0 || self.page.is_in_delta(BEHIND) {
             self.page.mark_word(BEHIND);
@@ -290,8 +290,8 @@ impl<'a> NodeMut<'a> {
         to
     }
 
-    /// Begins with a page that was read, and may differ from its base in these words. False if it is
-    /// no node.
+    /// Begins with a page that was read, and may differ from its base in these words. False if it
+    /// is no node.
     pub fn arrive(&mut self, bytes: &[u8], mut changed: ChangedWords) -> bool {
         self.page.set(bytes, &ChangedWords::NONE);
         changed.set_shift_number(self.u16(SHIFTS) as u16);

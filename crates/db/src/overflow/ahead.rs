@@ -1,7 +1,7 @@
 //! Pages that are written to the store before the commit that names them.
 //!
-//! They are taken in a commit of its own, which is durable before they are written: so nothing of them is lost
-//! sight of, whatever comes between.
+//! They are taken in a commit of its own, which is durable before they are written: so nothing of
+//! them is lost sight of, whatever comes between.
 
 use std::sync::atomic::Ordering::Relaxed;
 

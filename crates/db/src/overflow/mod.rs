@@ -1,9 +1,11 @@
-//! Values that are too long for a page. The value's record has its number and its length in its place.
+//! Values that are too long for a page. The value's record has its number and its length in its
+//! place.
 //!
-//! One that goes through the log is kept in pieces: records of a tree of their own. A longer one has pages of its
-//! own (`page.rs`), which are written before the commit that names them (`ahead.rs`, `writer.rs`). In the tree of
-//! pieces it has a head, which says what is to become of the pages, and records that say which they are. Pages
-//! that no value has any more are freed once no snapshot sees them (`unowned.rs`).
+//! One that goes through the log is kept in pieces: records of a tree of their own. A longer one
+//! has pages of its own (`page.rs`), which are written before the commit that names them
+//! (`ahead.rs`, `writer.rs`). In the tree of pieces it has a head, which says what is to become of
+//! the pages, and records that say which they are. Pages that no value has any more are freed once
+//! no snapshot sees them (`unowned.rs`).
 
 mod ahead;
 mod page;

@@ -1,7 +1,8 @@
 //! A page of a value.
 //!
-//! It looks like an empty leaf of no tree, so that recovery, which may come upon it where it looks for the node
-//! that the page was before, finds that it is newer. Its bytes are where a node has slots.
+//! It looks like an empty leaf of no tree, so that recovery, which may come upon it where it looks
+//! for the node that the page was before, finds that it is newer. Its bytes are where a node has
+//! slots.
 
 use crate::node::{Fences, NodeMut, PAGE_BYTES, PageBytes};
 

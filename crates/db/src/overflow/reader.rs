@@ -19,7 +19,8 @@ use crate::view::View;
 /// Pages, or pieces, that are read together.
 const TOGETHER: usize = 64;
 
-/// Reads a value, however long it is, in half a megabyte of memory: see [`Transaction::value_reader`](crate::Transaction::value_reader).
+/// Reads a value, however long it is, in half a megabyte of memory: see
+/// [`Transaction::value_reader`](crate::Transaction::value_reader).
 pub struct ValueReader<'t, 'd> {
     view: &'t View<'d>,
     kept: Kept,
@@ -155,8 +156,8 @@ impl<'t, 'd> ValueReader<'t, 'd> {
 
     /// Finds the pages of the value from a place on, or from one before it.
     fn find_pages(&mut self, number: u64, place: u32) -> Result<(), DbError> {
-        // They were noted before the commit that named the value, perhaps after this snapshot was taken. They do
-        // not change.
+        // They were noted before the commit that named the value, perhaps after this snapshot was
+        // taken. They do not change.
         let now = View::begin(self.view.trees, None, false);
         let key = piece_key(number, place as usize);
         let mut scan = Scan::new(&now, Ok(Some(OVERFLOW_TREE)), Some(&key), Direction::Backward);

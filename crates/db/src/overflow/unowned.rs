@@ -32,7 +32,8 @@ pub struct Unowned {
 }
 
 struct Waiting {
-    /// Position of the commit from which on the pages have no owner: snapshots before that see them.
+    /// Position of the commit from which on the pages have no owner: snapshots before that see
+    /// them.
     since: u64,
     number: u64,
     /// The table, if it is one.
@@ -147,8 +148,8 @@ impl Core {
         Ok(position)
     }
 
-    /// Frees the pages of a table that was deleted, some leaves at a time: what is left is the tree of the keys from
-    /// one on, until nothing is.
+    /// Frees the pages of a table that was deleted, some leaves at a time: what is left is the tree
+    /// of the keys from one on, until nothing is.
     fn free_tree(&self, number: u64, tree: &mut DeletedTree) -> Result<(), DbError> {
         loop {
             let mut way = Vec::new();

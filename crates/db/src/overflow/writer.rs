@@ -19,8 +19,9 @@ const PART: usize = TOGETHER * PAGE_DATA;
 /// Pages that the store gets at once.
 const BATCH: usize = 64;
 
-/// A value that is gathered, of any length up to [`LONGEST_VALUE`], in 5 MB of memory: what is longer is in pages of
-/// the store, which are freed again unless the value becomes that of a key: see [`Transaction::put_value`].
+/// A value that is gathered, of any length up to [`LONGEST_VALUE`], in 5 MB of memory: what is
+/// longer is in pages of the store, which are freed again unless the value becomes that of a key:
+/// see [`Transaction::put_value`].
 pub struct LongValue<'d> {
     core: &'d Core,
     /// The end of the value, which is in no page yet.
@@ -56,7 +57,8 @@ impl<'d> LongValue<'d> {
     /// Appends bytes to the value.
     ///
     /// # Errors
-    /// The value becomes too long; the database is full; an error of the device. The value is of no use then.
+    /// The value becomes too long; the database is full; an error of the device. The value is of no
+    /// use then.
     pub fn append(&mut self, mut bytes: &[u8]) -> Result<(), DbError> {
         let all = self.bytes.saturating_add(bytes.len());
         if all > LONGEST_VALUE {
@@ -145,7 +147,8 @@ impl Write for LongValue<'_> {
     }
 }
 
-/// Writes the value of a key, of any length: see [`Transaction::value_writer`]. The key has the value once
+/// Writes the value of a key, of any length: see [`Transaction::value_writer`]. The key has the
+/// value once
 /// [`ValueWriter::finish`] has returned; one that is dropped instead changes nothing.
 pub struct ValueWriter<'t, 'd> {
     transaction: &'t mut Transaction<'d>,

@@ -356,8 +356,9 @@ impl Pool {
         if descents.is_multiple_of(SAMPLE) { SAMPLE } else { 0 }
     }
 
-    /// Whole pages for which the store must have room, as they changed and are not on the device. Of
-    /// those that are not in memory only changes will be written: three eighths of a page at most.
+    /// Whole pages for which the store must have room, as they changed and are not on the device.
+    /// Of those that are not in memory only changes will be written: three eighths of a page at
+    /// most.
     pub fn changed_pages(&self) -> u64 {
         self.loader.evictor().changed_pages()
     }

@@ -13,8 +13,8 @@ use crate::tree::leaf_cache;
 /// Remains of records deleted by others that a commit removes beside those of its own.
 const SPARE_GHOSTS: usize = 8;
 
-/// A commit: a position of the log of the database that made it. It survives a crash once that log is
-/// durable up to there.
+/// A commit: a position of the log of the database that made it. It survives a crash once that log
+/// is durable up to there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Commit(pub u64);
 

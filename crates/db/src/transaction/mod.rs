@@ -32,10 +32,10 @@ use crate::view::View;
 /// phantoms. It allows write skew: two transactions that each read a key that the other writes, and
 /// write different keys.
 ///
-/// A serializable transaction ([`crate::Db::begin_serializable`]) gets [`DbError::Conflict`] also if
-/// another wrote, and committed since it began, what it read: a key, whether or not it had a value,
-/// or a key within the range of a scan. Its effect is that of a transaction that ran alone at the
-/// moment of its commit. A transaction that only reads has that from its snapshot already.
+/// A serializable transaction ([`crate::Db::begin_serializable`]) gets [`DbError::Conflict`] also
+/// if another wrote, and committed since it began, what it read: a key, whether or not it had a
+/// value, or a key within the range of a scan. Its effect is that of a transaction that ran alone
+/// at the moment of its commit. A transaction that only reads has that from its snapshot already.
 ///
 /// Records that others overwrite meanwhile are kept for it in memory. A transaction that stays open
 /// for long may fail with [`DbError::SnapshotTooOld`]: see [`crate::Options::version_bytes`].
@@ -44,7 +44,8 @@ pub struct Transaction<'d> {
     view: View<'d>,
     /// What the commit does beside its writes.
     also: Also,
-    /// Values with pages of their own: those that it wrote, with their bytes, and those that its writes replace.
+    /// Values with pages of their own: those that it wrote, with their bytes, and those that its
+    /// writes replace.
     made: Vec<(u64, usize)>,
     replaced: Vec<u64>,
     /// A write was made in part, as there was no room for the rest: none may be committed.
@@ -78,7 +79,8 @@ impl<'d> Transaction<'d> {
     /// The value of a key.
     ///
     /// # Errors
-    /// A damaged page; an error of the device; [`DbError::SnapshotTooOld`]; [`DbError::ForeignTable`].
+    /// A damaged page; an error of the device; [`DbError::SnapshotTooOld`];
+    /// [`DbError::ForeignTable`].
     pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
         let mut value = Vec::new();
         Ok(self.get_into(table, key, &mut value)?.then_some(value))
@@ -109,8 +111,8 @@ impl<'d> Transaction<'d> {
         self.view.find(tree, key, value)
     }
 
-    /// The tree of a table that was made, with its records, after the snapshot was taken: it has no record then, and
-    /// whoever is to write there has lost against those who made it.
+    /// The tree of a table that was made, with its records, after the snapshot was taken: it has no
+    /// record then, and whoever is to write there has lost against those who made it.
     #[cold]
     fn is_older(&self, tree: u32) -> Result<u32, DbError> {
         if self.view.writes.is_none() { Ok(tree) } else { Err(DbError::Conflict) }
@@ -133,8 +135,8 @@ impl<'d> Transaction<'d> {
         Ok(self.find(table, key, &mut Vec::new())? != Lookup::Nothing)
     }
 
-    /// A reader of the value of a key; none if it has none. A value that is too long for a page is read as it is
-    /// asked for.
+    /// A reader of the value of a key; none if it has none. A value that is too long for a page is
+    /// read as it is asked for.
     ///
     /// # Errors
     /// As for [`Transaction::get`].
@@ -154,8 +156,8 @@ impl<'d> Transaction<'d> {
         Arc::get_mut(writes).ok_or(DbError::Panicked)
     }
 
-    /// The tree of a table, if a record with this key may be written to it. This is asked before the
-    /// first of the writes that belong together: after an error there is none of them.
+    /// The tree of a table, if a record with this key may be written to it. This is asked before
+    /// the first of the writes that belong together: after an error there is none of them.
     #[inline]
     fn tree_for(&self, table: Table, key: &[u8]) -> Result<u32, DbError> {
         let tree = self.core.catalog.tree(table)?;
@@ -183,7 +185,8 @@ impl<'d> Transaction<'d> {
         self.check_room(is_set)
     }
 
-    /// Fails for good if there was no room for a write: others that belong to it may have been made.
+    /// Fails for good if there was no room for a write: others that belong to it may have been
+    /// made.
     fn check_room(&mut self, is_set: bool) -> Result<(), DbError> {
         if is_set {
             return Ok(());
@@ -193,8 +196,8 @@ impl<'d> Transaction<'d> {
         Err(self.failed.insert(too_large).clone())
     }
 
-    /// The records from `bound` (itself included) in the direction's order. Of a table of another database
-    /// the scan gives [`DbError::ForeignTable`].
+    /// The records from `bound` (itself included) in the direction's order. Of a table of another
+    /// database the scan gives [`DbError::ForeignTable`].
     pub fn scan(&self, table: Table, bound: &[u8], direction: Direction) -> Scan<'_, 'd> {
         Scan::new(&self.view, self.tree_to_scan(table), Some(bound), direction)
     }

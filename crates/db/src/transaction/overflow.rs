@@ -77,8 +77,8 @@ impl Transaction<'_> {
         change.patches().last().and_then(|(_, state)| Owner::parse(state))
     }
 
-    /// The writes are committed at `position`: pages that have no owner by them are to be freed. Returns the bytes of
-    /// values in pages that were written.
+    /// The writes are committed at `position`: pages that have no owner by them are to be freed.
+    /// Returns the bytes of values in pages that were written.
     pub(super) fn tell_unowned(&mut self, writes: &WriteSet, position: u64) -> u64 {
         let (made, replaced) = (std::mem::take(&mut self.made), std::mem::take(&mut self.replaced));
         for &number in

@@ -80,8 +80,9 @@ impl<'d> Transaction<'d> {
         self.put_value(table, key, long)
     }
 
-    /// A writer of the value of a key: for values that are too long for memory. What it was given is in the store
-    /// already when it is [finished](ValueWriter::finish), and goes again unless the transaction is committed.
+    /// A writer of the value of a key: for values that are too long for memory. What it was given
+    /// is in the store already when it is [finished](ValueWriter::finish), and goes again unless
+    /// the transaction is committed.
     ///
     /// ```
     /// # use frostline_db::{Create, Db, Options};
@@ -142,7 +143,8 @@ impl<'d> Transaction<'d> {
     /// Sets the value of a key to what a reader gives up to its end; the bytes of that.
     ///
     /// # Errors
-    /// As for [`Transaction::put`]; [`DbError::Input`] if the reader fails: the key has the value that it had.
+    /// As for [`Transaction::put`]; [`DbError::Input`] if the reader fails: the key has the value
+    /// that it had.
     pub fn put_from(
         &mut self,
         table: Table,

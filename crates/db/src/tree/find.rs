@@ -33,8 +33,8 @@ impl Trees {
         self.leaf_by(tree, |node| node.child_index(key), |_| ())
     }
 
-    /// The leaf to which those children lead that `choose` names. If it is not in memory, `load` may read it, and
-    /// others with it; otherwise it is read.
+    /// The leaf to which those children lead that `choose` names. If it is not in memory, `load`
+    /// may read it, and others with it; otherwise it is read.
     #[inline]
     fn leaf_by(
         &self,
@@ -245,8 +245,8 @@ impl Trees {
         }
     }
 
-    /// Puts the version of a record that `snapshot` sees into `value`, which has the newest one, if the newest may
-    /// have come at a later `position`.
+    /// Puts the version of a record that `snapshot` sees into `value`, which has the newest one, if
+    /// the newest may have come at a later `position`.
     #[inline]
     fn version(
         &self,
@@ -276,8 +276,8 @@ impl Trees {
     }
 
     /// Copies the leaf that a key belongs to, or with `before` the leaf that the greatest smaller
-    /// key belongs to; an empty key stands for infinity there. If it is not in memory, it is read with `ahead`: so many
-    /// leaves at once, which a scan in this direction will need.
+    /// key belongs to; an empty key stands for infinity there. If it is not in memory, it is read
+    /// with `ahead`: so many leaves at once, which a scan in this direction will need.
     pub fn copy_leaf(
         &self,
         tree: u32,
@@ -308,8 +308,8 @@ impl Trees {
     }
 }
 
-/// The child of a node that keys just below `key`, which is not the smallest of all, belong to. An empty key stands
-/// for infinity.
+/// The child of a node that keys just below `key`, which is not the smallest of all, belong to. An
+/// empty key stands for infinity.
 fn last_before(node: Node<'_>, key: &[u8]) -> usize {
     // A key that is the node's upper fence lies behind all its children.
     let behind = match key.is_empty() || !node.covers(key) {

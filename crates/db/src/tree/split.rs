@@ -183,7 +183,8 @@ pub(super) fn add_child(parent: &mut ExclusiveGuard<'_>, separator: &[u8], child
     }
 }
 
-/// Takes a child from a node, by its smallest key; false if the node has no such child, or no other before it.
+/// Takes a child from a node, by its smallest key; false if the node has no such child, or no other
+/// before it.
 pub(super) fn remove_child(held: &mut ExclusiveGuard<'_>, separator: &[u8]) -> bool {
     let node = held.node();
     if node.level() == 0 || !node.covers(separator) {
@@ -254,15 +255,16 @@ impl Halves {
     }
 }
 
-/// A node with some of the records of another; none if they do not fit, as fences need room as well.
+/// A node with some of the records of another; none if they do not fit, as fences need room as
+/// well.
 fn part(node: Node<'_>, slots: Range<usize>, fences: Fences<'_>) -> Option<PageBytes> {
     let page = node.page().clone();
     let mut part = NodeMut::format(&page, node.tree(), node.level(), fences);
     part.push_all(node, slots.start, slots.end, true).then_some(page)
 }
 
-/// An older state of a node without its records from `separator` on. Recovery redoes a split so. None if the
-/// records do not fit, or the node does not cover the separator.
+/// An older state of a node without its records from `separator` on. Recovery redoes a split so.
+/// None if the records do not fit, or the node does not cover the separator.
 pub(super) fn cut(node: Node<'_>, separator: &[u8]) -> Option<PageBytes> {
     if !node.covers(separator) {
         return None;
@@ -275,9 +277,9 @@ pub(super) fn cut(node: Node<'_>, separator: &[u8]) -> Option<PageBytes> {
     Some(page)
 }
 
-/// True if a node can be [`cut`] at `separator` whatever records it has: so no image of it is logged.
-/// A fence may be longer than the one before. Three records fit beside any fences; if there are more,
-/// the keys of four have to become as much shorter.
+/// True if a node can be [`cut`] at `separator` whatever records it has: so no image of it is
+/// logged. A fence may be longer than the one before. Three records fit beside any fences; if there
+/// are more, the keys of four have to become as much shorter.
 fn can_be_cut(node: Node<'_>, separator: &[u8]) -> bool {
     let (mut lower, mut upper) = (Vec::new(), Vec::new());
     node.lower(&mut lower);

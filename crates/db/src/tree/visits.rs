@@ -1,8 +1,9 @@
-//! Leaves that are to be looked at again, as they became emptier: another may have room for what is left.
+//! Leaves that are to be looked at again, as they became emptier: another may have room for what is
+//! left.
 //!
-//! A leaf is noted when it sinks, when recovery finds that a record of it was deleted, and when a scan passes it in
-//! vain. The list is lost in a crash. Each checkpoint visits all of it, so the log then has the deletes of
-//! those that were noted since.
+//! A leaf is noted when it sinks, when recovery finds that a record of it was deleted, and when a
+//! scan passes it in vain. The list is lost in a crash. Each checkpoint visits all of it, so the
+//! log then has the deletes of those that were noted since.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -66,8 +67,9 @@ impl Visits {
         }
     }
 
-    /// Notes a leaf that was passed in vain, so that it is not the next time: it is empty, or has ghosts which no
-    /// snapshot sees, as all see the log up to `oldest`, which takes a lock, and which have stayed there.
+    /// Notes a leaf that was passed in vain, so that it is not the next time: it is empty, or has
+    /// ghosts which no snapshot sees, as all see the log up to `oldest`, which takes a lock, and
+    /// which have stayed there.
     pub fn note_passed(&self, node: Node<'_>, page: u32, oldest: impl FnOnce() -> u64) {
         let is_empty = node.count() == 0 && page != node.tree();
         if is_empty || node.ghosts() > 0 && node.position() <= oldest() {
@@ -75,7 +77,8 @@ impl Visits {
         }
     }
 
-    /// Puts off a visit: what it would do will soon take less, perhaps. The database has so many pages.
+    /// Puts off a visit: what it would do will soon take less, perhaps. The database has so many
+    /// pages.
     pub(super) fn put_off(&self, page: u32, pages: u32) {
         let mut state = self.state.lock();
         if !state.put_off.contains(&page) {
@@ -126,8 +129,8 @@ impl Trees {
         true
     }
 
-    /// Visits a leaf: removes its ghosts that no snapshot sees, and merges it with a neighbour if it is so empty that both
-    /// fit into one page.
+    /// Visits a leaf: removes its ghosts that no snapshot sees, and merges it with a neighbour if
+    /// it is so empty that both fit into one page.
     fn visit(&self, due: Due) -> Result<(), DbError> {
         let mut lower = Vec::new();
         let tree = loop {

@@ -1,8 +1,8 @@
 //! A batch on the device: the bytes of one append to a zone.
 //!
-//! A batch is a head, then its payload, then zeroes up to a whole block. The payload is a part of the
-//! log's stream, as it is or compressed. Heads and payloads have sums of their own: a head whose payload is torn still has the number of the
-//! opening of the log that wrote it.
+//! A batch is a head, then its payload, then zeroes up to a whole block. The payload is a part of
+//! the log's stream, as it is or compressed. Heads and payloads have sums of their own: a head
+//! whose payload is torn still has the number of the opening of the log that wrote it.
 
 use super::error::WalError;
 use super::payload::Packing;

@@ -212,8 +212,8 @@ impl User {
     }
 
     /// Looks at a database that may have failed, and works on a device that does not fail any more:
-    /// what it shows is right, and what it promises is kept. A store that failed may leave no memory
-    /// for reading while commits still reach the log.
+    /// what it shows is right, and what it promises is kept. A store that failed may leave no
+    /// memory for reading while commits still reach the log.
     pub fn go_on(&mut self, db: &Db, keys: u32) {
         let _ = self.scan(db);
         let _ = self.commit(db, keys).and_then(|commit| self.wait(db, commit));

@@ -1,9 +1,9 @@
-//! A database in 256 MiB of memory and with 256 file descriptors: 64 threads write more than fits, a
-//! snapshot never ends, and a value is as long as four times the memory.
+//! A database in 256 MiB of memory and with 256 file descriptors: 64 threads write more than fits,
+//! a snapshot never ends, and a value is as long as four times the memory.
 //!
-//! It takes half a minute: `cargo test --release -p frostline-db --test starved bounded -- --ignored
-//! --nocapture`. The limit is that of a control group, which takes root; where none can be made, a
-//! limit of the process's data takes its place.
+//! It takes half a minute: `cargo test --release -p frostline-db --test starved bounded --
+//! --ignored --nocapture`. The limit is that of a control group, which takes root; where none
+//! can be made, a limit of the process's data takes its place.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,8 @@ fn write(db: &Db, table: Table, thread: u64) {
     }
 }
 
-/// The process with little memory: its task is the directory, and the control group if there is one.
+/// The process with little memory: its task is the directory, and the control group if there is
+/// one.
 #[test]
 fn as_a_process_of_little_memory() {
     let Ok(task) = std::env::var(TASK) else { return };

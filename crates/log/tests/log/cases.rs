@@ -154,7 +154,8 @@ pub trait Check {
 }
 
 impl Case {
-    /// Checks the case without the type of its scheme, as stores know it, and the simulator if it is of records.
+    /// Checks the case without the type of its scheme, as stores know it, and the simulator if it
+    /// is of records.
     pub fn check(&self, check: impl Check) -> Result<(), TestCaseError> {
         let spec = SchemeSpec::parse(self.scheme).unwrap();
         check.check(self, &|| -> AnyScheme { spec.build_any(&self.setup()).unwrap() })
@@ -335,7 +336,8 @@ fn longest(page_units: u32) -> u16 {
     (UNIT * (page_units + 1)) as u16
 }
 
-/// The same cases with deltas, tails and merges, and zones for them: for so many hundredths of the longest.
+/// The same cases with deltas, tails and merges, and zones for them: for so many hundredths of the
+/// longest.
 pub fn delta_cases(
     most: Foresight,
     room: impl Strategy<Value = u32>,
@@ -380,8 +382,8 @@ pub fn delta_cases(
     })
 }
 
-/// Chunks of zones that hold so many pages, behind headers of a page at most: bytes of their heads, of rows, and
-/// of hotness records in them.
+/// Chunks of zones that hold so many pages, behind headers of a page at most: bytes of their heads,
+/// of rows, and of hotness records in them.
 fn chunks(
     zone_pages: u32,
     page_units: u32,

@@ -58,7 +58,8 @@ pub struct Model {
     /// The sum of these units.
     valid_units: usize,
     states: HashMap<u32, <AnyScheme as Scheme>::Page>,
-    /// Lengths of the images that the next merges of each page make. The last one is used again and again.
+    /// Lengths of the images that the next merges of each page make. The last one is used again and
+    /// again.
     merged: HashMap<u32, Vec<u32>>,
     /// The zones, as schemes and policies see them.
     table: ZoneTable,
@@ -251,8 +252,9 @@ impl Model {
         }
     }
 
-    /// Seals open zones that have no room for a page, if at most one zone is free. If the scheme wants that, also
-    /// those that hardly fill, and the one with the most garbage if most of all garbage lies in open zones.
+    /// Seals open zones that have no room for a page, if at most one zone is free. If the scheme
+    /// wants that, also those that hardly fill, and the one with the most garbage if most of all
+    /// garbage lies in open zones.
     fn seal_stale(&mut self) {
         let is_last = self.free.len() < 2 && self.options.capacity.zones().is_some();
         let seals_stale = self.scheme.seals_stale();
@@ -301,7 +303,8 @@ impl Model {
         Ok(!victims.is_empty())
     }
 
-    /// Before as many cleaned zones wait to be reset as there are spare ones, a sync ends all chunks.
+    /// Before as many cleaned zones wait to be reset as there are spare ones, a sync ends all
+    /// chunks.
     fn reset_if_due(&mut self) {
         let Some(shape) = self.options.chunks else { return };
         if self.unreset >= self.options.spare.max(1) {
@@ -617,8 +620,9 @@ fn header_of(shape: ChunkShape, chunk: &[(usize, bool)]) -> usize {
     (shape.head as usize + rows_of(shape, chunk)).div_ceil(shape.unit as usize)
 }
 
-/// True if a chunk's header takes no more records: as many images as it has room for, or with deltas if another image
-/// might not fit, or two thirds are full and of the last page hardly any bytes are left.
+/// True if a chunk's header takes no more records: as many images as it has room for, or with
+/// deltas if another image might not fit, or two thirds are full and of the last page hardly any
+/// bytes are left.
 fn has_full_header(shape: ChunkShape, chunk: &[(usize, bool)]) -> bool {
     if chunk.iter().all(|record| record.1) {
         return chunk.len() == shape.pages as usize;

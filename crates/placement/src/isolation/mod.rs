@@ -10,15 +10,15 @@
 //! A page is frozen from its last write on. The paper does not say what happens to the inner
 //! scheme's state of a recognised page; here it stays as it is.
 //!
-//! Separate classes for frozen pages (`separate=yes`), recognition of user writes (`when=writing`) and
-//! tiers are not in the paper. A page that is wrongly taken for frozen leaves a hole among pages
-//! that stay. Cost-benefit cleaning values the holes of an old zone highly, and copies all those
-//! pages to fill them. So only pages that are frozen with a probability of 0.95 lie in the most
-//! certain class, where the paper asks for 0.5, and the classes below take less certain ones:
+//! Separate classes for frozen pages (`separate=yes`), recognition of user writes (`when=writing`)
+//! and tiers are not in the paper. A page that is wrongly taken for frozen leaves a hole among
+//! pages that stay. Cost-benefit cleaning values the holes of an old zone highly, and copies all
+//! those pages to fill them. So only pages that are frozen with a probability of 0.95 lie in the
+//! most certain class, where the paper asks for 0.5, and the classes below take less certain ones:
 //! `tiers` classes divide the log-odds from 0 to those of `sure` evenly, the lowest bound left out.
-//! With `separate=no` there is one class, and the lowest tier's bound counts. With `separate=watch` pages
-//! are recognised and nothing is done about it: the figures of recognition are then those of the
-//! inner scheme's own copies.
+//! With `separate=no` there is one class, and the lowest tier's bound counts. With `separate=watch`
+//! pages are recognised and nothing is done about it: the figures of recognition are then those of
+//! the inner scheme's own copies.
 
 mod memory;
 mod oracle;

@@ -22,8 +22,8 @@
 //!   user
 //!   writes.
 //! * A page that was never written is not hot.
-//! * When and from what the forecaster learns: `TrainingSchedule`. The six inputs: `AccessHistory`. The classes:
-//!   `Ranges`; the chain: `divide`.
+//! * When and from what the forecaster learns: `TrainingSchedule`. The six inputs: `AccessHistory`.
+//!   The classes: `Ranges`; the chain: `divide`.
 
 use crate::chain::measured::Measured;
 use crate::chain::model::Hot;

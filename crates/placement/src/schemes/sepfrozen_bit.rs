@@ -2,9 +2,10 @@
 //! class, the last of its six. Tan et al., SepFrozen, section 4.2.
 //!
 //! This is the paper's arrangement ([`isolation`](crate::isolation)), with its parameters: a page
-//! is taken for frozen if that is more likely than not (`confidence=0.5`), frozen pages share a class
-//! with others (`separate=no`), and pages are recognised when they are relocated (`when=cleaning`). The
-//! paper trains its recogniser beforehand (`recogniser=model`); here it learns while it runs by default.
+//! is taken for frozen if that is more likely than not (`confidence=0.5`), frozen pages share a
+//! class with others (`separate=no`), and pages are recognised when they are relocated
+//! (`when=cleaning`). The paper trains its recogniser beforehand (`recogniser=model`); here it
+//! learns while it runs by default.
 
 use super::sepbit::SepBit;
 use crate::Info;

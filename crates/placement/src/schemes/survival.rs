@@ -37,8 +37,8 @@ const LIVES: u8 = 0x80;
 /// Zones' worth of user writes that pages live for, with a probability above one half, if they may
 /// go to a stream's zone.
 const STREAM_ZONES: u32 = 5;
-/// Marks the class of a cell whose pages are more likely than not to outlive the last horizon: frozen
-/// ones, as far as curves can tell.
+/// Marks the class of a cell whose pages are more likely than not to outlive the last horizon:
+/// frozen ones, as far as curves can tell.
 const FROZEN: u8 = 0x40;
 /// User writes in an epoch: one in [`EPOCHS`] of all so far, at most [`EPOCH_WRITES`], and at least
 /// this many zones' worth.
@@ -125,8 +125,8 @@ pub struct Survival {
     writes: u64,
     epoch_ends: u64,
     verdicts: Verdicts,
-    /// Of the pages that were written again and are looked at: those that were not taken for frozen at
-    /// their age, and those that were.
+    /// Of the pages that were written again and are looked at: those that were not taken for frozen
+    /// at their age, and those that were.
     revived: [u64; 2],
 }
 

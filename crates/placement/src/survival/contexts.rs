@@ -1,12 +1,13 @@
 //! The context of a page when it is written, a number of 20 bits.
 //!
 //! The bits, from the lowest on: the octave of the page's last lifespan, and a mean of the octaves
-//! of those before (4 bits each). Then, if a block layer writes the page: whether the page in front was written just
-//! before (1); whether the page behind was never written, was just written, is younger than the
-//! version that ends, or is older (2); and the mean lifespan of the page's extent, in steps of two
-//! octaves (3). Or, if an engine writes it with a record: whether the page was new, as full as
-//! before, fuller or emptier (2); the number of its modifications since it was read, in steps of
-//! two octaves (2); and its origin (6). Above both: the pages that follow in the same request (2).
+//! of those before (4 bits each). Then, if a block layer writes the page: whether the page in front
+//! was written just before (1); whether the page behind was never written, was just written, is
+//! younger than the version that ends, or is older (2); and the mean lifespan of the page's extent,
+//! in steps of two octaves (3). Or, if an engine writes it with a record: whether the page was new,
+//! as full as before, fuller or emptier (2); the number of its modifications since it was read, in
+//! steps of two octaves (2); and its origin (6). Above both: the pages that follow in the same
+//! request (2).
 //!
 //! A page that a block layer writes in a run of [`RUN`] pages has a context with less in it: the
 //! last lifespan, in steps of two octaves, the pages that follow, and a bit that only runs have.
@@ -40,8 +41,8 @@ const IN_RUN: usize = 1 << 14;
 const FOLLOWING: u32 = 15;
 const HINTED_FOLLOWING: u32 = 18;
 
-/// The octave of the last lifespan of a page, that of the version before the valid one, and a mean of
-/// the octaves of those before; 0 for none.
+/// The octave of the last lifespan of a page, that of the version before the valid one, and a mean
+/// of the octaves of those before; 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Lifespans(u8);

@@ -14,9 +14,9 @@
 //! T; for a short wait that is h. The policy cleans the zone with the largest E^2 / ((1 - E) g).
 //!
 //! Scores are kept, so that a choice among many zones is soon made. Zones are scored in stretches
-//! of 32: a stretch is scored again when its zones gained a sixteenth of a zone in garbage, when one
-//! was freed or came into another bucket of ages, and when rates have changed. The best stretch is
-//! scored again before its best zone is taken.
+//! of 32: a stretch is scored again when its zones gained a sixteenth of a zone in garbage, when
+//! one was freed or came into another bucket of ages, and when rates have changed. The best stretch
+//! is scored again before its best zone is taken.
 //!
 //! After a restart the table is learned anew; until then h is one over the age, which comes close
 //! to cost-benefit.
@@ -328,8 +328,8 @@ mod tests {
     use super::*;
     use crate::zones::table::ZoneRows;
 
-    /// Zones of two classes, seen every 512 user writes: the pages of class 1 die steadily, those of
-    /// class 0 not at all.
+    /// Zones of two classes, seen every 512 user writes: the pages of class 1 die steadily, those
+    /// of class 0 not at all.
     fn learned() -> SurvivalPolicy {
         let mut policy = SurvivalPolicy::new();
         for round in 0..60u32 {

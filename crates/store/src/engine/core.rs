@@ -1,4 +1,5 @@
-//! The part of a store that everything in `engine/` shares: device, state, and the way of errors to all threads.
+//! The part of a store that everything in `engine/` shares: device, state, and the way of errors to
+//! all threads.
 
 use std::sync::Arc;
 use std::time::Duration;

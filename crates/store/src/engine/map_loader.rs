@@ -28,8 +28,8 @@ pub struct MapLoader {
     leaves: Mutex<()>,
 }
 
-/// Held by the thread that writes leaves of the map, or needs them to stay in memory: no leaf that changed leaves it
-/// meanwhile.
+/// Held by the thread that writes leaves of the map, or needs them to stay in memory: no leaf that
+/// changed leaves it meanwhile.
 pub struct LeavesStay<'a>(#[expect(dead_code, reason = "dropped with it")] MutexGuard<'a, ()>);
 
 impl MapLoader {
@@ -125,9 +125,9 @@ impl MapLoader {
         Ok(state)
     }
 
-    /// The records whose places a leaf has: the LBA, the place and the sum of each. The place of one whose content
-    /// is lost is in zone 0. A leaf that is not in memory is read, and let go of again: most walks over the map
-    /// need a leaf once.
+    /// The records whose places a leaf has: the LBA, the place and the sum of each. The place of
+    /// one whose content is lost is in zone 0. A leaf that is not in memory is read, and let go of
+    /// again: most walks over the map need a leaf once.
     pub fn records_of_leaf(&self, leaf: u32) -> Result<Vec<(u64, Extent, u32)>, StoreError> {
         let records = |state: &State, bytes: &Leaf| {
             let of_record =

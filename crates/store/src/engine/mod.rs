@@ -115,8 +115,8 @@ impl Engine {
         Ok(refused)
     }
 
-    /// Writes pages as a group, and makes it durable with everything before. Of a page that is there
-    /// more than once the last content counts.
+    /// Writes pages as a group, and makes it durable with everything before. Of a page that is
+    /// there more than once the last content counts.
     pub fn write_group(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
         self.check_pages(pages)?;
         if pages.is_empty() {
@@ -145,8 +145,8 @@ impl Engine {
         Ok(had)
     }
 
-    /// Reads a page, as changes of it make it that an engine kept if there are any, and finds the words in which it
-    /// may differ from its base; false if it was never written, or was trimmed.
+    /// Reads a page, as changes of it make it that an engine kept if there are any, and finds the
+    /// words in which it may differ from its base; false if it was never written, or was trimmed.
     pub fn read_page(
         &self,
         lba: u32,
@@ -159,7 +159,8 @@ impl Engine {
         Ok(found)
     }
 
-    /// Reads pages, as [`Self::read_page`] reads each, but all their records that are on the device side by side.
+    /// Reads pages, as [`Self::read_page`] reads each, but all their records that are on the device
+    /// side by side.
     pub fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
         let together = |reads: &mut [PageRead<'_>]| {
             let results = self.reader.read_pages(reads);

@@ -64,8 +64,8 @@ impl Reader {
         Reader { core, loader }
     }
 
-    /// Reads a page, as changes of it make it that an engine kept if there are any, and finds the words in which it
-    /// may differ from its base; false if it was never written, or was trimmed.
+    /// Reads a page, as changes of it make it that an engine kept if there are any, and finds the
+    /// words in which it may differ from its base; false if it was never written, or was trimmed.
     pub fn read_page(
         &self,
         lba: u32,
@@ -97,7 +97,8 @@ impl Reader {
         Ok(is_there)
     }
 
-    /// Finds the records of which a page is made. What was kept is in place of the tail, or of delta and tail.
+    /// Finds the records of which a page is made. What was kept is in place of the tail, or of
+    /// delta and tail.
     fn find_parts(
         &self,
         lba: u32,
@@ -137,8 +138,8 @@ impl Reader {
         }
     }
 
-    /// Reads at most [`TOGETHER`] pages, as [`Self::read_page`] reads each, but all their records that are on the
-    /// device side by side.
+    /// Reads at most [`TOGETHER`] pages, as [`Self::read_page`] reads each, but all their records
+    /// that are on the device side by side.
     pub fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
         // Not kept by the thread as that for one page is: it is a megabyte.
         let mut records: Vec<_> = reads.iter().map(|_| room()).collect();
@@ -177,8 +178,8 @@ impl Reader {
         Ok(mapped.place_of(RecordKind::Delta).is_some())
     }
 
-    /// Reads the record of an LBA to the beginning of `into`, in whole units; returns its bytes, or none
-    /// if there is none.
+    /// Reads the record of an LBA to the beginning of `into`, in whole units; returns its bytes, or
+    /// none if there is none.
     pub fn read_record(&self, lba: u64, into: &mut [u8]) -> Result<Option<usize>, StoreError> {
         let mapped = self.loader.mapped(self.core.state()?, lba)?;
         let found = mapped.find(into)?;
@@ -187,8 +188,8 @@ impl Reader {
         found.map(|found| self.fetch(page, found, into)).transpose()
     }
 
-    /// Reads a record that was found, unless it is copied already, and compares it with its sum; returns
-    /// its bytes.
+    /// Reads a record that was found, unless it is copied already, and compares it with its sum;
+    /// returns its bytes.
     pub fn fetch(
         &self,
         lba: u32,
@@ -207,8 +208,8 @@ impl Reader {
         self.compare(lba, at, into)
     }
 
-    /// The same for records of a page, those on the device side by side. Of a record that is not there no bytes
-    /// are returned.
+    /// The same for records of a page, those on the device side by side. Of a record that is not
+    /// there no bytes are returned.
     pub fn fetch_all<const N: usize>(
         &self,
         lba: u32,
@@ -221,7 +222,8 @@ impl Reader {
         self.compare_all(lba, found, into)
     }
 
-    /// Compares records that were read with their sums; returns their bytes, 0 for those that are not there.
+    /// Compares records that were read with their sums; returns their bytes, 0 for those that are
+    /// not there.
     fn compare_all<const N: usize>(
         &self,
         lba: u32,
@@ -239,7 +241,8 @@ impl Reader {
         Ok(bytes)
     }
 
-    /// Reads those of some records that are on the device, with memory for the pages that hold them.
+    /// Reads those of some records that are on the device, with memory for the pages that hold
+    /// them.
     fn read_side_by_side<'r>(
         &self,
         records: impl Iterator<Item = (&'r Option<RecordLookup>, &'r mut Vec<u8>)>,
@@ -284,8 +287,8 @@ impl Reader {
         Ok(span.bytes)
     }
 
-    /// Fills `record` with the content that has this sum, if another copy of one of its pages has it; false,
-    /// and `record` is as it was, if not.
+    /// Fills `record` with the content that has this sum, if another copy of one of its pages has
+    /// it; false, and `record` is as it was, if not.
     pub fn repair_record(
         &self,
         zone: u32,

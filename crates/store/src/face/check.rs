@@ -109,8 +109,8 @@ impl Live {
     }
 }
 
-/// A number that stands for a record and its place. The sums of those that a chunk's header names and of those that
-/// the map has there are equal: so the map need not be asked about each.
+/// A number that stands for a record and its place. The sums of those that a chunk's header names
+/// and of those that the map has there are equal: so the map need not be asked about each.
 fn mix(lba: u64, place: Extent, sum: u32) -> u64 {
     let mut hasher = DefaultHasher::new();
     (lba, place, sum).hash(&mut hasher);
@@ -193,7 +193,8 @@ impl<'a> Check<'a> {
         pages.into_values().map(|units| u64::from(layout.excess(units))).sum()
     }
 
-    /// The records whose places a leaf has. Of one in memory, what lies on the device is read as well.
+    /// The records whose places a leaf has. Of one in memory, what lies on the device is read as
+    /// well.
     fn records_of_leaf(&self, leaf: u32) -> Result<Vec<(u64, Extent, u32)>, StoreError> {
         loop {
             let state = self.engine.core.state()?;

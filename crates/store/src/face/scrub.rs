@@ -15,9 +15,11 @@ use crate::{Store, StoreError};
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ScrubReport {
-    /// Everything that can't be read any more, or only with the help of parity; empty if all is well.
+    /// Everything that can't be read any more, or only with the help of parity; empty if all is
+    /// well.
     pub findings: Vec<Finding>,
-    /// What was wrong, and is right since it was written anew elsewhere: by [`Store::repair`] alone.
+    /// What was wrong, and is right since it was written anew elsewhere: by [`Store::repair`]
+    /// alone.
     pub repaired: Vec<Finding>,
     /// Pages that were read.
     pub pages: u64,
@@ -51,8 +53,8 @@ impl Store {
         Ok(report)
     }
 
-    /// Reads every valid page. One that only parity has, or whose parity is wrong, comes with its finding
-    /// and not with the errors. With `compare` parity of sound pages is read as well.
+    /// Reads every valid page. One that only parity has, or whose parity is wrong, comes with its
+    /// finding and not with the errors. With `compare` parity of sound pages is read as well.
     pub(crate) fn pass(
         &self,
         rate: Option<u64>,

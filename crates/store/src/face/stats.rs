@@ -22,8 +22,8 @@ pub struct Stats {
     pub counts: frostline_log::Counts,
     /// Pages written as deltas or tails since the store was opened.
     pub deltas: DeltaCounts,
-    /// Records read of the device since the store was opened, for pages that were asked for and for deltas that
-    /// cleaning merged: of a page with a delta and a tail all three.
+    /// Records read of the device since the store was opened, for pages that were asked for and for
+    /// deltas that cleaning merged: of a page with a delta and a tail all three.
     pub reads: u64,
     /// Pages copied since [`Store::count_copies`](crate::Store::count_copies), if it was called.
     pub copied: Option<Copied>,
@@ -39,7 +39,8 @@ pub struct Stats {
     pub waiting_zones: usize,
     /// Zones that failed since the store was opened.
     pub failures: Failures,
-    /// Records that were not what was written, and whose content parity had, since the store was opened.
+    /// Records that were not what was written, and whose content parity had, since the store was
+    /// opened.
     pub repaired_records: u64,
     /// Blocks that could not be read, and whose content parity had, since the device was opened.
     pub rebuilt_blocks: u64,

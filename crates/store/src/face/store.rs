@@ -125,10 +125,11 @@ impl Store {
     }
 
     /// Makes the metadata of a store anew from the headers of its chunks, whatever superblocks,
-    /// tables and leaves are lost or damaged. Data zones stay as they are, unless a crash left copies of pages
-    /// that do not count: such pages are written once more. Where no superblock is left, `format` must have the options that the store was formatted with; the other way round
-    /// only its `schemes` are looked at. Memory is about 80 bytes for each page that is written, valid or
-    /// not.
+    /// tables and leaves are lost or damaged. Data zones stay as they are, unless a crash left
+    /// copies of pages that do not count: such pages are written once more. Where no superblock is
+    /// left, `format` must have the options that the store was formatted with; the other way round
+    /// only its `schemes` are looked at. Memory is about 80 bytes for each page that is written,
+    /// valid or not.
     ///
     /// Pages that were trimmed may be back: notes of trims are kept until the next checkpoint only.
     /// If pages are known to be missing ([`Rebuilt::missing`]) older copies of them may be back;
@@ -175,14 +176,16 @@ impl Store {
         written
     }
 
-    /// The changed words of a page, 4,096 bytes, to be kept apart from it: those that its delta or its tail
-    /// would have, as [`ChangedWords::kind`] says. None if they are too many, or the store has no deltas.
+    /// The changed words of a page, 4,096 bytes, to be kept apart from it: those that its delta or
+    /// its tail would have, as [`ChangedWords::kind`] says. None if they are too many, or the store
+    /// has no deltas.
     pub fn delta(&self, page: &[u8], changed: &ChangedWords) -> Option<PageDelta> {
         PageDelta::of(page, changed, self.engine.core.layout.sizes)
     }
 
-    /// Writes pages as deltas or tails, in order, as [`Store::write_batch`] writes whole pages. Returns the LBAs of
-    /// those whose base does not take a delta: they have to be written as a whole.
+    /// Writes pages as deltas or tails, in order, as [`Store::write_batch`] writes whole pages.
+    /// Returns the LBAs of those whose base does not take a delta: they have to be written as a
+    /// whole.
     ///
     /// # Errors
     /// As for [`Store::write_batch`].
@@ -193,15 +196,15 @@ impl Store {
         written
     }
 
-    /// Writes pages as a group, and makes it durable with everything that was written or trimmed before.
-    /// After a crash the store has all pages of the group or none; readers may see it before it is
-    /// durable. Of a page that is there more than once the last content counts. Memory is that of the
-    /// pages; other threads' writes and trims wait until the group is durable.
+    /// Writes pages as a group, and makes it durable with everything that was written or trimmed
+    /// before. After a crash the store has all pages of the group or none; readers may see it
+    /// before it is durable. Of a page that is there more than once the last content counts. Memory
+    /// is that of the pages; other threads' writes and trims wait until the group is durable.
     ///
     /// # Errors
-    /// As for [`Store::write`] and [`Store::sync`]. A group that is larger than [`Store::group_room`] is
-    /// refused ([`StoreError::GroupTooLarge`]), and so is one with more new pages than the store can hold;
-    /// nothing is written then.
+    /// As for [`Store::write`] and [`Store::sync`]. A group that is larger than
+    /// [`Store::group_room`] is refused ([`StoreError::GroupTooLarge`]), and so is one with
+    /// more new pages than the store can hold; nothing is written then.
     pub fn write_group(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
         let begun = Instant::now();
         let written = self.engine.write_group(pages);
@@ -209,8 +212,8 @@ impl Store {
         written
     }
 
-    /// Pages that a group may have now: those that fit into the free zones but one. A store that is full
-    /// has about as many free zones as its reserve ([`Format::reserve`]).
+    /// Pages that a group may have now: those that fit into the free zones but one. A store that is
+    /// full has about as many free zones as its reserve ([`Format::reserve`]).
     ///
     /// # Errors
     /// A thread of the store panicked.
@@ -227,8 +230,8 @@ impl Store {
         self.read_changed(lba, page, &mut ChangedWords::default())
     }
 
-    /// The same, and finds the words in which the page may differ from its base: a writer that changes
-    /// more of them has those for its next [write](PageWrite::changed).
+    /// The same, and finds the words in which the page may differ from its base: a writer that
+    /// changes more of them has those for its next [write](PageWrite::changed).
     ///
     /// # Errors
     /// As for [`Store::read`].
@@ -244,9 +247,9 @@ impl Store {
         read
     }
 
-    /// Reads a page as changes make it that were [kept apart](Store::delta) from it and are not written; and
-    /// finds the words in which it may differ from its base. What these changes replace is not read. Words that
-    /// were no longer in use, and were left out, hold anything.
+    /// Reads a page as changes make it that were [kept apart](Store::delta) from it and are not
+    /// written; and finds the words in which it may differ from its base. What these changes
+    /// replace is not read. Words that were no longer in use, and were left out, hold anything.
     ///
     /// # Errors
     /// As for [`Store::read`].
@@ -263,8 +266,8 @@ impl Store {
         read
     }
 
-    /// Reads pages, all that is on the device of them side by side. Returns for each what a read of it alone would
-    /// have: an error of one leaves the others as they are.
+    /// Reads pages, all that is on the device of them side by side. Returns for each what a read of
+    /// it alone would have: an error of one leaves the others as they are.
     pub fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
         let begun = Instant::now();
         let results = self.engine.read_pages(reads);
@@ -272,8 +275,8 @@ impl Store {
         results
     }
 
-    /// True if a page has a delta: if not, it differs from its base in no word. A writer that remembers the words
-    /// of its last write learns by this that cleaning merged them.
+    /// True if a page has a delta: if not, it differs from its base in no word. A writer that
+    /// remembers the words of its last write learns by this that cleaning merged them.
     ///
     /// # Errors
     /// An LBA beyond the store; an error of the device.
@@ -321,8 +324,8 @@ impl Store {
         self.engine.checkpoint(false)
     }
 
-    /// A number that an engine keeps with the store, so that what it has elsewhere can be held against it:
-    /// the position up to which a log was durable, say. It is the largest that it was
+    /// A number that an engine keeps with the store, so that what it has elsewhere can be held
+    /// against it: the position up to which a log was durable, say. It is the largest that it was
     /// [set](Store::set_mark) to, or, after a crash, that of the last chunk or checkpoint; 0 if it never was.
     ///
     /// # Errors
@@ -331,8 +334,8 @@ impl Store {
         Ok(self.engine.core.state()?.mark(slot))
     }
 
-    /// Sets a mark, unless it is larger already. What is written from now on takes it along: each chunk the
-    /// one that was set last, a checkpoint all of them.
+    /// Sets a mark, unless it is larger already. What is written from now on takes it along: each
+    /// chunk the one that was set last, a checkpoint all of them.
     ///
     /// # Errors
     /// A number of 256 or more; a thread of the store panicked.
@@ -345,8 +348,8 @@ impl Store {
         Ok(())
     }
 
-    /// Writes a checkpoint, and tells in another zone that it was written, as [`Store::close`] does: for the
-    /// last user of a store that is shared. More may be written behind it.
+    /// Writes a checkpoint, and tells in another zone that it was written, as [`Store::close`]
+    /// does: for the last user of a store that is shared. More may be written behind it.
     ///
     /// # Errors
     /// As for [`Store::sync`].
@@ -365,8 +368,8 @@ impl Store {
         Ok(Durable { chunks: state.chunks.durable(), notes: state.notes.durable() })
     }
 
-    /// The number of victims since the store was opened with each number of garbage units, from 0 to the
-    /// units of a zone. It is long if zones are large, so it is not among the statistics.
+    /// The number of victims since the store was opened with each number of garbage units, from 0
+    /// to the units of a zone. It is long if zones are large, so it is not among the statistics.
     ///
     /// # Errors
     /// A thread of the store panicked.
@@ -374,8 +377,9 @@ impl Store {
         Ok(self.engine.core.state()?.volume.counts().victim_garbage.clone())
     }
 
-    /// Counts from now on which copies were of frozen pages ([`Stats::copied`](crate::Stats::copied)), for as long as the
-    /// store is open. Takes 4 bytes for each page that the store can hold.
+    /// Counts from now on which copies were of frozen pages
+    /// ([`Stats::copied`](crate::Stats::copied)), for as long as the store is open. Takes 4 bytes
+    /// for each page that the store can hold.
     ///
     /// # Errors
     /// A thread of the store panicked.
@@ -406,7 +410,8 @@ impl Store {
         Ok(self.engine.core.state()?.promise(engine, needs, wishes, last))
     }
 
-    /// Cleaning asks this buffer for newer versions of the pages that it is about to copy, until it is
+    /// Cleaning asks this buffer for newer versions of the pages that it is about to copy, until it
+    /// is
     /// [removed](Store::remove_buffer).
     ///
     /// # Errors
@@ -423,8 +428,8 @@ impl Store {
         self.engine.cleaner.remove_buffer(buffer)
     }
 
-    /// Tells an observer of all pages that are there, and of every event from now on. Those that are there
-    /// are taken for written in the order of their LBAs, and for synced.
+    /// Tells an observer of all pages that are there, and of every event from now on. Those that
+    /// are there are taken for written in the order of their LBAs, and for synced.
     ///
     /// # Errors
     /// A part of the map is damaged; an error of the device.
@@ -456,13 +461,14 @@ impl Store {
         self.engine.core.layout.fixed.logical_pages
     }
 
-    /// Bytes of a unit: pages take as many as their records need ([`Format::unit`](crate::Format::unit)).
+    /// Bytes of a unit: pages take as many as their records need
+    /// ([`Format::unit`](crate::Format::unit)).
     pub fn unit(&self) -> u32 {
         self.engine.core.layout.sizes.unit()
     }
 
-    /// True if a page may be written as the words that [changed](crate::PageWrite::changed): its units are shorter
-    /// than a page.
+    /// True if a page may be written as the words that [changed](crate::PageWrite::changed): its
+    /// units are shorter than a page.
     pub fn has_deltas(&self) -> bool {
         self.engine.core.layout.sizes.has_deltas()
     }

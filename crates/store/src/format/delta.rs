@@ -75,8 +75,9 @@ impl ChangedWords {
         [self.in_delta.0, self.since.0, bytemuck::cast(self.shifts)]
     }
 
-    /// A word was inserted before word `at`: it and those behind, up to `end`, moved up by one. False,
-    /// and nothing is noted, if a delta can't say so: then the page has to be written as a whole.
+    /// A word was inserted before word `at`: it and those behind, up to `end`, moved up by one.
+    /// False, and nothing is noted, if a delta can't say so: then the page has to be written as a
+    /// whole.
     ///
     /// A page of which words are inserted or removed has [how many](Self::shift_number) in two of
     /// its bytes.
@@ -243,8 +244,8 @@ impl ChangedWords {
         Some(delta[..at].to_vec())
     }
 
-    /// Applies a delta and a tail, those that there are, to their base, and returns what they change.
-    /// None if they are not of it: the page is then changed in part.
+    /// Applies a delta and a tail, those that there are, to their base, and returns what they
+    /// change. None if they are not of it: the page is then changed in part.
     pub(crate) fn read([delta, tail]: [&[u8]; 2], page: &mut [u8]) -> Option<ChangedWords> {
         let mut changed = ChangedWords::NONE;
         if !delta.is_empty() {

@@ -27,7 +27,8 @@ fn recorded_scheme(error: BuildError) -> StoreError {
     }
 }
 
-/// Bytes that a delta, or a tail, takes beside its own, of the header and the last page of its chunk.
+/// Bytes that a delta, or a tail, takes beside its own, of the header and the last page of its
+/// chunk.
 pub const BESIDE_DELTA: usize = 128;
 
 /// Pages of a [thin](Format::thin) store for each whole one that fits.
@@ -309,16 +310,19 @@ fn check_room(
     Ok(())
 }
 
-/// Whole images that a zone holds in any case: behind shorter records its end may be too short for one.
+/// Whole images that a zone holds in any case: behind shorter records its end may be too short for
+/// one.
 pub fn sure_images(fixed: &Super, sizes: Sizes) -> u32 {
     fixed.zone_pages - u32::from(sizes.page_units() > 1)
 }
 
-/// Records in a chunk, at most: deltas have no hotness records in its header, and several share a page.
+/// Records in a chunk, at most: deltas have no hotness records in its header, and several share a
+/// page.
 pub const MOST_RECORDS: u32 = ((BODY - BESIDE_ROWS) / ROW) as u32;
 
-/// How a store lays records out in zones of so many pages: with units of these bytes, and headers that have, or have
-/// not, room for hotness records. A simulator needs it to decide as the store does.
+/// How a store lays records out in zones of so many pages: with units of these bytes, and headers
+/// that have, or have not, room for hotness records. A simulator needs it to decide as the store
+/// does.
 ///
 /// # Errors
 /// The unit is none that a store can have.
@@ -330,7 +334,8 @@ pub fn chunk_shape_of(
     Ok(chunk_shape(device_pages, Sizes::new(unit)?, hotness))
 }
 
-/// How records lie in zones of so many pages, behind headers that have, or have not, room for hotness records.
+/// How records lie in zones of so many pages, behind headers that have, or have not, room for
+/// hotness records.
 pub fn chunk_shape(device_pages: u32, sizes: Sizes, hotness: bool) -> ChunkShape {
     let hotness = if hotness { size_of::<Hotness>() } else { 0 };
     let rows = BODY - BESIDE_ROWS;

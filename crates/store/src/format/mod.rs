@@ -20,8 +20,8 @@ const _: () = assert!(cfg!(target_endian = "little"), "the format is little-endi
 /// Bytes in a page.
 pub const PAGE: usize = 4096;
 
-/// Superblocks at the beginning of each metadata zone: copies of each other, so that a damaged page does
-/// not lose the options.
+/// Superblocks at the beginning of each metadata zone: copies of each other, so that a damaged page
+/// does not lose the options.
 pub const SUPERBLOCKS: u32 = 2;
 
 /// Version of the format.
@@ -46,13 +46,13 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Form {
-    /// 0: the page, but for its longest run of zeroes; 1: the words of it that changed since an image; 2: those
-    /// that changed since a record of kind 1.
+    /// 0: the page, but for its longest run of zeroes; 1: the words of it that changed since an
+    /// image; 2: those that changed since a record of kind 1.
     pub kind: u16,
     /// Bytes of the record.
     pub bytes: u16,
-    /// Changed words: the CRC-32C of the record that they changed since. A page that cleaning merged of an
-    /// image and changed words: the CRC-32C of their last record.
+    /// Changed words: the CRC-32C of the record that they changed since. A page that cleaning
+    /// merged of an image and changed words: the CRC-32C of their last record.
     pub other: u32,
 }
 
@@ -63,13 +63,14 @@ pub const DELTA: u16 = 1;
 /// [`Form::kind`] of those that changed since a delta.
 pub const TAIL: u16 = 2;
 
-/// A group of pages that counts as a whole or not at all, in the headers of all chunks that were sealed before it
-/// was known to be durable: right behind the head. Its pages are those of the `pages` user writes after `time`; no
-/// other writes came between them.
+/// A group of pages that counts as a whole or not at all, in the headers of all chunks that were
+/// sealed before it was known to be durable: right behind the head. Its pages are those of the
+/// `pages` user writes after `time`; no other writes came between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Group {
-    /// Number of the first chunk that may hold pages of it. Once this chunk is durable, all are that do.
+    /// Number of the first chunk that may hold pages of it. Once this chunk is durable, all are
+    /// that do.
     pub from: u64,
     /// User writes of the store before its first page.
     pub time: u64,
@@ -91,7 +92,8 @@ pub struct Witness {
     pub zone: u32,
     /// The chunk before: page of its header.
     pub page: u32,
-    /// The chunk before: number of its zone's opening (modulo 2^32); 0 if it is not told where that chunk lies.
+    /// The chunk before: number of its zone's opening (modulo 2^32); 0 if it is not told where that
+    /// chunk lies.
     pub opening: u32,
 }
 
@@ -112,8 +114,8 @@ pub struct Note {
     pub class: u32,
     /// Opened: number of the opening. Given up: number of a chunk.
     pub opening: u64,
-    /// Opened or trimmed: user writes of the store at that moment. Given up: bit `i` is 1 if the chunk whose
-    /// number is larger by `i` was given up.
+    /// Opened or trimmed: user writes of the store at that moment. Given up: bit `i` is 1 if the
+    /// chunk whose number is larger by `i` was given up.
     pub time: u64,
     /// Number of the note.
     pub serial: u64,

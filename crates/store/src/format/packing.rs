@@ -16,12 +16,14 @@ pub struct PageWrite<'a> {
     pub lba: u32,
     /// Its content, 4,096 bytes.
     pub page: &'a [u8],
-    /// Its hotness record, if the engine gave one. Kept only by a store that was formatted with hotness records.
+    /// Its hotness record, if the engine gave one. Kept only by a store that was formatted with
+    /// hotness records.
     pub hotness: Option<Hotness>,
-    /// The words in which the content may differ from the page's base, if its writer knows them. The base
-    /// is the last content that was written without them; words that changed since are still changed. A
-    /// store whose [units](crate::Format::unit) are shorter than a page may then write these words alone. What other words hold does
-    /// not matter: they may be read back as they are in the base.
+    /// The words in which the content may differ from the page's base, if its writer knows them.
+    /// The base is the last content that was written without them; words that changed since are
+    /// still changed. A store whose [units](crate::Format::unit) are shorter than a page may then
+    /// write these words alone. What other words hold does not matter: they may be read back as
+    /// they are in the base.
     pub changed: Option<&'a ChangedWords>,
 }
 

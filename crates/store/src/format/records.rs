@@ -24,7 +24,8 @@ pub enum RecordKind {
 pub struct Sizes {
     /// Bytes of a unit.
     unit: u32,
-    /// Pages of a store with deltas: the LBAs behind theirs are those of their deltas, and then of their tails.
+    /// Pages of a store with deltas: the LBAs behind theirs are those of their deltas, and then of
+    /// their tails.
     pages: u32,
 }
 
@@ -52,7 +53,8 @@ impl Sizes {
         self.with_pages(u32::MAX.into())
     }
 
-    /// True if a page may have a delta and a tail: they take fewer units than an image, or there are none.
+    /// True if a page may have a delta and a tail: they take fewer units than an image, or there
+    /// are none.
     pub fn has_deltas(self) -> bool {
         self.unit < PAGE as u32
     }
@@ -160,8 +162,9 @@ pub struct Record {
     pub time: u64,
     /// Bytes of the record.
     pub bytes: u16,
-    /// Of a delta the sum of its base, of a tail that of its delta. Of an image that cleaning merged, the sum
-    /// of the tail that is in it, or of the delta if there was none; of another image 0.
+    /// Of a delta the sum of its base, of a tail that of its delta. Of an image that cleaning
+    /// merged, the sum of the tail that is in it, or of the delta if there was none; of another
+    /// image 0.
     pub other: u32,
 }
 

@@ -10,9 +10,10 @@ use crate::format::delta::ChangedWords;
 use crate::{PageWrite, StoreError};
 
 impl Engine {
-    /// Writes pages once more of which the device has a later record that does not count: it is torn, or
-    /// of a group that was cut short. A rebuild goes by times, and what told it that the record does not
-    /// count is gone once the store is written. A store that is too full goes on without.
+    /// Writes pages once more of which the device has a later record that does not count: it is
+    /// torn, or of a group that was cut short. A rebuild goes by times, and what told it that the
+    /// record does not count is gone once the store is written. A store that is too full goes on
+    /// without.
     pub fn write_anew(&self, lbas: &[u64]) -> Result<(), StoreError> {
         if lbas.is_empty() {
             return Ok(());

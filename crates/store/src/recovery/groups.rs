@@ -17,10 +17,10 @@ impl Group {
 }
 
 impl Recovery<'_> {
-    /// Drops the pages of groups that are not whole. All chunks up to number `known` were durable, and a
-    /// group whose first chunk is among them was so as well: it is whole, even if pages of it were
-    /// superseded since and their zones reset. Of the others every page must be found, and with a delta
-    /// or a tail the records that it is of.
+    /// Drops the pages of groups that are not whole. All chunks up to number `known` were durable,
+    /// and a group whose first chunk is among them was so as well: it is whole, even if pages of it
+    /// were superseded since and their zones reset. Of the others every page must be found, and
+    /// with a delta or a tail the records that it is of.
     pub(super) fn drop_cut_groups(
         &mut self,
         chunks: &mut [LateChunk],
@@ -53,7 +53,8 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// True if the records are there that this one is of, down to the image: among these, or in the checkpoint.
+    /// True if the records are there that this one is of, down to the image: among these, or in the
+    /// checkpoint.
     fn is_of_record(
         &self,
         mut row: Record,

@@ -88,8 +88,9 @@ impl Recovery<'_> {
         }
     }
 
-    /// Finds chunks up to number `known`, all of which were durable, that are missing and were not given up, or
-    /// that end behind the end of their zone. Those that are there say where the chunk before lies.
+    /// Finds chunks up to number `known`, all of which were durable, that are missing and were not
+    /// given up, or that end behind the end of their zone. Those that are there say where the chunk
+    /// before lies.
     fn find_missing_chunks(&mut self, chunks: &[LateChunk], known: u64) {
         let given_up = self.notes.iter().flat_map(Note::given_up);
         let mut found: BTreeMap<u64, Witness> =
@@ -147,8 +148,8 @@ impl Recovery<'_> {
         }
     }
 
-    /// The zone that most likely held a chunk which is missing: one that goes on behind the last chunk that can be
-    /// read there, or the one that took the last chunk.
+    /// The zone that most likely held a chunk which is missing: one that goes on behind the last
+    /// chunk that can be read there, or the one that took the last chunk.
     fn zone_with_more(&self) -> u32 {
         let goes_on = |epoch: &&ZoneEpoch| {
             let info = self.info[epoch.device_zone as usize];
@@ -162,9 +163,9 @@ impl Recovery<'_> {
             .unwrap_or_default()
     }
 
-    /// The first chunk that `wanted` holds for in the zones that neither the table nor a note names, and its
-    /// page. A crash leaves such zones if it takes the note of their opening. If that note was
-    /// durable, their chunks tell.
+    /// The first chunk that `wanted` holds for in the zones that neither the table nor a note
+    /// names, and its page. A crash leaves such zones if it takes the note of their opening. If
+    /// that note was durable, their chunks tell.
     fn find_in_unnamed_zones(
         &self,
         wanted: impl Fn(&ChunkHead) -> bool,
@@ -313,8 +314,8 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// Goes on behind damaged headers of a zone that is to be salvaged. In their place are chunks that
-    /// reach up to the next one: as many as take its pages of the device, and one at least.
+    /// Goes on behind damaged headers of a zone that is to be salvaged. In their place are chunks
+    /// that reach up to the next one: as many as take its pages of the device, and one at least.
     fn pass_over(
         &mut self,
         index: usize,

@@ -294,8 +294,8 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
     (sound && has_possible_chunks(layout, &table)).then_some(table)
 }
 
-/// True if the chunks of each zone lie one behind the other, within what was written there. A rebuild counts some
-/// without pages.
+/// True if the chunks of each zone lie one behind the other, within what was written there. A
+/// rebuild counts some without pages.
 fn has_possible_chunks(layout: &Layout, table: &Table) -> bool {
     let mut rest = &table.chunks[..];
     table.zones.iter().all(|row| {
@@ -332,8 +332,8 @@ pub(super) fn durable_chunks(record: &MetaRecord) -> Option<u64> {
     }
 }
 
-/// The notes that a table does not cover, by number. A crash may have taken any that were not durable:
-/// if one is missing that later ones say was, it is damaged.
+/// The notes that a table does not cover, by number. A crash may have taken any that were not
+/// durable: if one is missing that later ones say was, it is damaged.
 fn notes(records: &[&MetaRecord], table: &Table) -> Result<Vec<Note>, StoreError> {
     let all = later_notes(records, table).flat_map(|record| record.notes());
     let mut notes: Vec<Note> = all.filter(|n| n.serial >= table.head.next_serial).collect();

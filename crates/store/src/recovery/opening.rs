@@ -95,8 +95,8 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, StoreError> 
     if changed || ended || !log.clean || !missing.is_empty() {
         engine.checkpoint(false)?;
     } else {
-        // The checkpoint may be that of a process that was killed, and known to no medium yet. Chunks
-        // that are written from now on say that all before them are durable.
+        // The checkpoint may be that of a process that was killed, and known to no medium yet.
+        // Chunks that are written from now on say that all before them are durable.
         engine.core.device.flush()?;
     }
     recovery.empty_others(&live)?;

@@ -1,8 +1,8 @@
 //! The metadata of a store, made anew from the headers of its chunks.
 //!
 //! It is a recovery without a checkpoint: every zone that holds chunks is read from its first page,
-//! and of each page the newest copy counts. What stands in no header is lost: classes of zones, states
-//! that a scheme keeps, and trims, except those whose notes can still be read.
+//! and of each page the newest copy counts. What stands in no header is lost: classes of zones,
+//! states that a scheme keeps, and trims, except those whose notes can still be read.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -44,8 +44,8 @@ pub struct Rebuilt {
     pub trims: u64,
     /// Pages that are known to be missing. Older copies of them may be back.
     pub missing: Vec<Loss>,
-    /// Zones with headers that can't be read, where nothing lay that is known to have been synced: those of
-    /// chunks that a crash tore.
+    /// Zones with headers that can't be read, where nothing lay that is known to have been synced:
+    /// those of chunks that a crash tore.
     pub torn: Vec<u32>,
 }
 
@@ -86,11 +86,11 @@ struct OldLog {
     trims: Vec<Note>,
     /// All chunks up to this number were durable, as notes tell.
     durable: u64,
-    /// Those up to this number are covered by the last whole table. Recovery may have found some of them torn
-    /// before it wrote the table.
+    /// Those up to this number are covered by the last whole table. Recovery may have found some of
+    /// them torn before it wrote the table.
     covered: u64,
-    /// Zones of the device, and up to which number chunks in them are not needed: those that a note opens, and those
-    /// of which the table has no page.
+    /// Zones of the device, and up to which number chunks in them are not needed: those that a note
+    /// opens, and those of which the table has no page.
     unneeded: BTreeMap<u32, u64>,
     /// The last zone of the device that notes or the table name.
     last_zone: Option<u32>,
@@ -103,8 +103,8 @@ struct OldLog {
     others: Vec<usize>,
 }
 
-/// Rebuilds a store. Data zones stay as they are. Returns as well the pages of which a later copy was found that
-/// does not count, see [`Engine::write_anew`].
+/// Rebuilds a store. Data zones stay as they are. Returns as well the pages of which a later copy
+/// was found that does not count, see [`Engine::write_anew`].
 pub fn rebuild(
     device: Arc<dyn Device>,
     format: &Format,
@@ -135,8 +135,8 @@ pub fn rebuild(
     recovery.epochs = epochs(&layout, &contents, store, &mut recovery.missing, &mut salvage);
     recovery.salvage = Some(salvage);
     let openings = recovery.epochs.iter().map(|epoch| epoch.opening);
-    // Notes may have been made of which nothing is left. An engine may know of them, so that these numbers
-    // are not given away again.
+    // Notes may have been made of which nothing is left. An engine may know of them, so that these
+    // numbers are not given away again.
     let noted = chunks_of(&contents, store).map(|(_, first)| u64::from(first.noted)).max();
     let noted = noted.unwrap_or(0).max(old.last_note);
     recovery.head.next_serial = noted + MOST_FORGOTTEN;
@@ -280,8 +280,8 @@ fn chunks_of(contents: &[Content], store: u64) -> impl Iterator<Item = (u32, &Fi
     })
 }
 
-/// Refuses a device whose later zones may be another's: the log of a database, say. All zones up to the last
-/// one with chunks of the store, or to one that its metadata `named`, are the store's.
+/// Refuses a device whose later zones may be another's: the log of a database, say. All zones up to
+/// the last one with chunks of the store, or to one that its metadata `named`, are the store's.
 fn check_others(
     layout: &Layout,
     contents: &[Content],
@@ -307,8 +307,8 @@ fn check_others(
     }
 }
 
-/// The zones that hold chunks of the store. Zones that are offline are noted as missing, those with other
-/// content as gaps.
+/// The zones that hold chunks of the store. Zones that are offline are noted as missing, those with
+/// other content as gaps.
 fn epochs(
     layout: &Layout,
     contents: &[Content],

@@ -98,8 +98,9 @@ impl Recovery<'_> {
         }
     }
 
-    /// Finds the newest delta of every page's newest image, and the newest tail of that. Records of others do
-    /// not count: a crash may have taken the image that a delta is of, and left the delta.
+    /// Finds the newest delta of every page's newest image, and the newest tail of that. Records of
+    /// others do not count: a crash may have taken the image that a delta is of, and left the
+    /// delta.
     fn take_changes(&mut self, late: &LateChanges) -> Result<(), StoreError> {
         let sizes = self.engine.core.layout.sizes;
         if sizes.first_delta() == 0 {
@@ -117,7 +118,8 @@ impl Recovery<'_> {
             let [delta, tail] = mapped.changes().map(|place| place.map(|(_, sum)| sum));
             drop(mapped);
             let image = self.latest.get(&page.into()).copied();
-            // The table's delta is still one of a copy of its image, if cleaning did not merge both.
+            // The table's delta is still one of a copy of its image, if cleaning did not merge
+            // both.
             let stays = image.is_none_or(|image| {
                 let is_copy = image.to.is_some() && image.time <= self.head.time;
                 is_copy && before == Some(image.sum) && ![delta, tail].contains(&Some(image.other))
@@ -144,7 +146,8 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// Takes the newest delta or tail of a page; without one, that of the table counts no more if it `ended`.
+    /// Takes the newest delta or tail of a page; without one, that of the table counts no more if
+    /// it `ended`.
     fn take_change(&mut self, lba: u64, newest: Option<Latest>, ended: bool) {
         let latest = newest.or(ended.then(|| Latest::trimmed(0)));
         if let Some(latest) = latest {

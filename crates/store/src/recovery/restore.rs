@@ -14,8 +14,8 @@ use crate::state::Restored;
 use crate::state::written::Written;
 
 impl Recovery<'_> {
-    /// Restores volume and zones. Returns the zones of the device that hold pages, and whether one had to
-    /// be ended.
+    /// Restores volume and zones. Returns the zones of the device that hold pages, and whether one
+    /// had to be ended.
     pub(super) fn restore(&self) -> Result<(Vec<u32>, bool), StoreError> {
         let (before, found) = (self.before, self.found);
         let written = Written {
@@ -35,8 +35,8 @@ impl Recovery<'_> {
         Ok((live, !finish.is_empty()))
     }
 
-    /// Restores the volume in memory, of a store that has written so many pages. Returns the zones of
-    /// the device that hold pages, and those that are to be finished.
+    /// Restores the volume in memory, of a store that has written so many pages. Returns the zones
+    /// of the device that hold pages, and those that are to be finished.
     pub(super) fn restore_volume(
         &self,
         written: Written,
@@ -67,7 +67,8 @@ impl Recovery<'_> {
         let opening = last(|n| if n.tag == OPENED { n.opening } else { 0 });
         let mut state = self.engine.core.state()?;
         if let Some(leaf) = state.volume.map().last_leaf() {
-            // It tells which LBAs are in use at all. One that can't be read is met again when it is used.
+            // It tells which LBAs are in use at all. One that can't be read is met again when it is
+            // used.
             drop(
                 self.engine
                     .loader
@@ -115,8 +116,9 @@ impl Recovery<'_> {
         }
     }
 
-    /// Resets every data zone that holds nothing. The last checkpoint is this recovery's own: the one before
-    /// may tell of chunks there, whose numbers it would miss if this recovery were cut short.
+    /// Resets every data zone that holds nothing. The last checkpoint is this recovery's own: the
+    /// one before may tell of chunks there, whose numbers it would miss if this recovery were cut
+    /// short.
     pub(super) fn empty_others(&self, live: &[u32]) -> Result<(), StoreError> {
         let engine = self.engine;
         let others = engine.core.layout.data.iter().filter(|zone| !live.contains(zone));

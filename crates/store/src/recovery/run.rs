@@ -72,8 +72,8 @@ pub(super) struct Salvage {
     pub(super) damaged: BTreeSet<usize>,
     /// The largest LBA, if it lies beyond the store.
     pub(super) beyond: Option<u32>,
-    /// Chunks up to this number, of which no late chunk and no note may tell, were durable, or recovery found what
-    /// a crash left of them.
+    /// Chunks up to this number, of which no late chunk and no note may tell, were durable, or
+    /// recovery found what a crash left of them.
     pub(super) known: u64,
     /// Zones of the device, and up to which number chunks in them are not needed.
     pub(super) unneeded: BTreeMap<u32, u64>,

@@ -35,8 +35,9 @@ struct Frame {
     used: bool,
 }
 
-/// Where the row of one of a page's records is in memory. It holds until a leaf is dropped, so only a
-/// `MappedPage`, which has the state locked, uses one; later it may not be [there](MapCache::is_there).
+/// Where the row of one of a page's records is in memory. It holds until a leaf is dropped,
+/// so only a `MappedPage`, which has the state locked, uses one; later it may not be
+/// [there](MapCache::is_there).
 #[derive(Clone, Copy)]
 pub struct Position {
     frame: u32,
@@ -195,8 +196,8 @@ impl MapCache {
         assert!(!self.has(leaf), "leaf {leaf} is in memory");
         let mut at = if bytes.is_some() { self.at(leaf).time } else { now };
         let mut bytes = bytes.unwrap_or_else(|| Leaf::new(self.shape));
-        // As the volume would have done, had the leaf been in memory all the time. Stamps have 32 bits, and after the
-        // first round of these each comes to the same.
+        // As the volume would have done, had the leaf been in memory all the time. Stamps have 32
+        // bits, and after the first round of these each comes to the same.
         let step = u64::from(Stamp::HORIZON);
         at += (now.saturating_sub(at) >> 32).saturating_sub(1) << 32;
         while now.saturating_sub(at) > step {

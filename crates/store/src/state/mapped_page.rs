@@ -19,8 +19,8 @@ use crate::state::observer::StoreEvent;
 /// The records that a page has besides its image.
 const CHANGES: [RecordKind; 2] = [RecordKind::Delta, RecordKind::Tail];
 
-/// An LBA and the locked state. The leaf of the map that has the entries of its page stays in memory
-/// while this exists: no leaf is dropped without the state.
+/// An LBA and the locked state. The leaf of the map that has the entries of its page stays in
+/// memory while this exists: no leaf is dropped without the state.
 pub struct MappedPage<G> {
     state: G,
     lba: u64,
@@ -214,8 +214,8 @@ impl<G: Deref<Target = State>> MappedPage<G> {
             && takes_delta(base.units, self.state.layout.sizes.units_of(bytes as u32))
     }
 
-    /// True if the page, which takes a delta, may be written as a tail of so many bytes: it has a delta, and
-    /// room is kept for both.
+    /// True if the page, which takes a delta, may be written as a tail of so many bytes: it has a
+    /// delta, and room is kept for both.
     fn takes_tail(&self, bytes: usize) -> bool {
         let units_of = |bytes: usize| self.state.layout.sizes.units_of(bytes as u32);
         let delta = self.place_of(RecordKind::Delta);
@@ -226,7 +226,8 @@ impl<G: Deref<Target = State>> MappedPage<G> {
 }
 
 impl<G: DerefMut<Target = State>> MappedPage<G> {
-    /// Writes the page by the user: as the tail or delta that it is packed as, if it takes it, or as its image.
+    /// Writes the page by the user: as the tail or delta that it is packed as, if it takes it, or
+    /// as its image.
     pub fn write(&mut self, mut packed: PackedPage<'_>) -> Result<(), StoreError> {
         let (lba, told) = (self.lba, packed.told);
         let (sizes, is_short) = (self.state.layout.sizes, self.state.is_short());
@@ -254,8 +255,8 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         Ok(())
     }
 
-    /// Writes the page by the user as a delta or a tail; false if the page does not take it. A tail of a page
-    /// that has no delta is its delta: cleaning has merged what it had.
+    /// Writes the page by the user as a delta or a tail; false if the page does not take it. A tail
+    /// of a page that has no delta is its delta: cleaning has merged what it had.
     pub fn write_part(
         &mut self,
         kind: RecordKind,
@@ -356,7 +357,8 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         }
     }
 
-    /// Places a copy of the page's image that is merged with its delta and tail, where that fits. False if not.
+    /// Places a copy of the page's image that is merged with its delta and tail, where that fits.
+    /// False if not.
     pub fn merge(&mut self, copy: &RecordCopy<'_>) -> Result<bool, StoreError> {
         let &RecordCopy { from, class, record, .. } = copy;
         let excess = self.excess();

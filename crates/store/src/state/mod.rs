@@ -76,10 +76,11 @@ pub struct State {
     pub observer: Option<Arc<dyn Observer>>,
     /// Pages placed since the last checkpoint.
     since_checkpoint: u64,
-    /// Number of the first chunk that the checkpoint before the last one does not cover, and of the first
-    /// that the last one does not.
+    /// Number of the first chunk that the checkpoint before the last one does not cover, and of the
+    /// first that the last one does not.
     covered: [u64; 2],
-    /// Numbers that engines keep with the store: the position that is durable of a log of theirs, say.
+    /// Numbers that engines keep with the store: the position that is durable of a log of theirs,
+    /// say.
     marks: BTreeMap<u32, u64>,
     /// The one that was set last.
     last_mark: (u32, u64),
@@ -366,7 +367,8 @@ impl State {
         self.chunks.next_seq() - 1
     }
 
-    /// Seals all chunks by the wish of the user, or for a checkpoint; returns the number of the last one.
+    /// Seals all chunks by the wish of the user, or for a checkpoint; returns the number of the
+    /// last one.
     pub fn sync(&mut self) -> u64 {
         let before = self.chunks.next_seq();
         let last = self.seal_all();
@@ -409,7 +411,8 @@ impl State {
         self.chunks.remove(chunk);
     }
 
-    /// The pages of a chunk that its zone did not take were placed elsewhere, and are on the device.
+    /// The pages of a chunk that its zone did not take were placed elsewhere, and are on the
+    /// device.
     pub fn chunk_moved(&mut self, chunk: Arc<Chunk>) {
         assert!(self.zones.get(chunk.zone).has_failed(), "only a failed zone gives up chunks");
         self.notes.chunks_given_up(&[chunk.seq]);
@@ -452,7 +455,8 @@ impl State {
             self.zones.release(zone);
             self.withhold();
         } else {
-            // It counts records that the map does not have there: it would be cleaned again and again.
+            // It counts records that the map does not have there: it would be cleaned again and
+            // again.
             let device_zone = self.zones.get(zone).device_zone;
             tracing::warn!(zone = device_zone, "a zone counts records that the map does not have");
             self.volume.quarantine(zone);

@@ -13,7 +13,8 @@ pub enum StoreEvent {
         lba: u32,
         /// Its hotness record.
         hotness: Hotness,
-        /// Bytes of its record; of one that is the page, those of the page without its longest run of zeroes.
+        /// Bytes of its record; of one that is the page, those of the page without its longest run
+        /// of zeroes.
         bytes: u16,
         /// The part of the page that the record has.
         kind: RecordKind,
@@ -25,19 +26,22 @@ pub enum StoreEvent {
         /// Its LBA.
         lba: u32,
     },
-    /// Cleaning made an image of a page's base, delta and tail, and placed it if it was not longer than all.
+    /// Cleaning made an image of a page's base, delta and tail, and placed it if it was not longer
+    /// than all.
     Merged {
         /// The page's LBA.
         lba: u32,
         /// Bytes of the image.
         bytes: u16,
     },
-    /// The chunks of all classes ended, but not for resets of zones, which follow from what was cleaned.
+    /// The chunks of all classes ended, but not for resets of zones, which follow from what was
+    /// cleaned.
     Synced,
 }
 
 /// Sees the events of a store in their order.
 pub trait Observer: Send + Sync {
-    /// An event happens. The state of the store is locked meanwhile: the observer must not use the store.
+    /// An event happens. The state of the store is locked meanwhile: the observer must not use the
+    /// store.
     fn on(&self, event: StoreEvent);
 }

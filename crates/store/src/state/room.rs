@@ -11,8 +11,8 @@
 //!   a page takes with its delta and tail beyond a whole page is its *excess*. All excess together
 //!   is bounded; a page that would exceed it is written as an image, which has none.
 //! * A [thin](crate::Format::thin) store has more LBAs, and takes what fits. What an engine has yet
-//!   to write is [promised](crate::Store::promise) to it, whole. A write that does not fit is refused
-//!   before it changes anything.
+//!   to write is [promised](crate::Store::promise) to it, whole. A write that does not fit is
+//!   refused before it changes anything.
 //!
 //! Cleaning takes no room: a merged image is no longer than what it replaces.
 //!

@@ -7,8 +7,8 @@ use crate::StoreError;
 use crate::format::layout::Layout;
 use crate::state::map_cache::MapCache;
 
-/// A volume of any scheme, of which only the name is known here: a call through a pointer is nothing
-/// beside the writing of a page.
+/// A volume of any scheme, of which only the name is known here: a call through a pointer is
+/// nothing beside the writing of a page.
 pub type Volume = Log<AnyScheme, MapCache>;
 
 /// The volume of a store that holds nothing.

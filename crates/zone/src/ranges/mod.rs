@@ -146,7 +146,8 @@ pub(crate) fn create(
 /// crash in it, one can be made there. False if another process was quicker, whose device stays.
 ///
 /// # Errors
-/// Those of `fill` and of [`create`](crate::create); then nothing is left of a file that was not there.
+/// Those of `fill` and of [`create`](crate::create); then nothing is left of a file that was not
+/// there.
 pub fn create_whole<E: From<DeviceError>>(
     path: &Path,
     shape: &Shape,

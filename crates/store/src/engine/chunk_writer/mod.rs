@@ -35,8 +35,8 @@ impl ChunkWriter {
         ChunkWriter { core, metadata, loader }
     }
 
-    /// Writes the chunks that are sealed to the device. Chunks of one zone wait for each other; so of several the
-    /// oldest is written first, and those that replace others are written last.
+    /// Writes the chunks that are sealed to the device. Chunks of one zone wait for each other; so
+    /// of several the oldest is written first, and those that replace others are written last.
     pub fn write_out(&self, mut state: Guard<'_>) -> Result<(), StoreError> {
         let (mut queue, mut rescued) = (VecDeque::from(state.chunks.take_outgoing()), Vec::new());
         drop(state);
@@ -103,7 +103,8 @@ impl ChunkWriter {
     fn chunk_written(&self, chunk: Arc<Chunk>, device_zone: u32) -> Result<(), StoreError> {
         let ended = self.core.state()?.is_last_of_zone(&chunk);
         if ended && chunk.end() < self.core.layout.fixed.device_pages {
-            // Before other threads know: from then on the zone may be cleaned, reset and begun anew.
+            // Before other threads know: from then on the zone may be cleaned, reset and begun
+            // anew.
             self.finish(device_zone)?;
         }
         self.core.state()?.chunk_written(chunk);

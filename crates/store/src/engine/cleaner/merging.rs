@@ -1,8 +1,8 @@
 //! Cleaning merges: an image that it moves takes the page's delta and tail with it.
 //!
-//! The merged image bears the time of the last of them, whose content it has. So after a crash the newest of all
-//! records counts, as it does for copies. It names that record by its sum, as its content may be that of the
-//! image that it replaces: words may have changed and changed back.
+//! The merged image bears the time of the last of them, whose content it has. So after a crash the
+//! newest of all records counts, as it does for copies. It names that record by its sum, as its
+//! content may be that of the image that it replaces: words may have changed and changed back.
 
 use std::cell::RefCell;
 
@@ -24,8 +24,9 @@ thread_local! {
 }
 
 impl Cleaner {
-    /// Places a copy of a record; that of an image merged with the page's delta and tail, if it has a delta and both
-    /// can be read, where the volume has room for that. Nothing happens if the record lies elsewhere by now.
+    /// Places a copy of a record; that of an image merged with the page's delta and tail, if it has
+    /// a delta and both can be read, where the volume has room for that. Nothing happens if the
+    /// record lies elsewhere by now.
     pub(super) fn place<'a>(
         &'a self,
         page: MappedPage<Guard<'a>>,
@@ -76,7 +77,8 @@ impl Cleaner {
         })
     }
 
-    /// Places the image with its delta and tail applied, made in `whole`; false if it is not placed.
+    /// Places the image with its delta and tail applied, made in `whole`; false if it is not
+    /// placed.
     fn place_merged(
         &self,
         page: &mut MappedPage<Guard<'_>>,

@@ -50,7 +50,8 @@ struct Valid {
 pub struct Victim {
     zone: u32,
     data: DataZone,
-    /// The valid pages of its chunks that are to be copied; none of a chunk whose header is damaged.
+    /// The valid pages of its chunks that are to be copied; none of a chunk whose header is
+    /// damaged.
     chunks: vec::IntoIter<Option<Vec<Valid>>>,
     /// Memory for what is read of it.
     bytes: AlignedBuf,
@@ -263,8 +264,8 @@ impl Cleaner {
         Ok(is_whole)
     }
 
-    /// Reads records of a chunk into `bytes`, neighbours together. Returns where each is there, none for
-    /// one that is damaged.
+    /// Reads records of a chunk into `bytes`, neighbours together. Returns where each is there,
+    /// none for one that is damaged.
     fn read_valid(
         &self,
         victim: &DataZone,

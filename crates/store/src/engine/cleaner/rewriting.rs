@@ -65,8 +65,8 @@ impl Cleaner {
         Ok(())
     }
 
-    /// Writes a page that lies in a victim. False if it lies elsewhere by now, if there is no room for
-    /// a user's write, or while a group is on its way, during which users write nothing.
+    /// Writes a page that lies in a victim. False if it lies elsewhere by now, if there is no room
+    /// for a user's write, or while a group is on its way, during which users write nothing.
     fn replace(&self, zone: u32, write: &PageWrite<'_>) -> Result<bool, StoreError> {
         self.core.check_page(write.lba, write.page)?;
         let mut packed = PackedPage::of(write, 0, self.core.layout.sizes, &self.core.compressor);

@@ -1,9 +1,10 @@
 //! Groups: pages that are durable all together or not at all.
 //!
-//! All pages of a group are placed under one hold of the lock, so their times follow one another, no
-//! sync comes between them, and whatever is durable before or after the group is so for all of it.
-//! The chunks name the group until it is known to be durable, and recovery counts its pages.
-//! Meanwhile no user writes or trims anything: a page of the group that is superseded could be missed.
+//! All pages of a group are placed under one hold of the lock, so their times follow one another,
+//! no sync comes between them, and whatever is durable before or after the group is so for all of
+//! it. The chunks name the group until it is known to be durable, and recovery counts its pages.
+//! Meanwhile no user writes or trims anything: a page of the group that is superseded could be
+//! missed.
 
 use std::collections::BTreeMap;
 

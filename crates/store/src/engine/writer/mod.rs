@@ -94,7 +94,8 @@ impl Writer {
         match all() {
             Ok(state) => self.chunks.write_out(state),
             Err(error) => {
-                // Other threads may wait for chunks that were sealed before; those may fail as well.
+                // Other threads may wait for chunks that were sealed before; those may fail as
+                // well.
                 let _ = self.chunks.write_out(self.core.state()?);
                 Err(error)
             }

@@ -78,8 +78,8 @@ impl TableWriter {
         })
     }
 
-    /// Adds a request with what is known of it; that is dropped if the table has no columns for it. `names`
-    /// are the names of the volumes.
+    /// Adds a request with what is known of it; that is dropped if the table has no columns for it.
+    /// `names` are the names of the volumes.
     pub(crate) fn push(
         &mut self,
         request: Request,
