@@ -26,10 +26,10 @@ const FIRST: usize = 4096;
 type CopyOutcome = Option<Result<Option<ZoneCopy>, BackupError>>;
 
 /// The names of the zones' openings, as long as these last.
-pub type Openings = Mutex<HashMap<u32, String>>;
+pub(crate) type Openings = Mutex<HashMap<u32, String>>;
 
 /// The device at one moment.
-pub struct Cut {
+pub(crate) struct Cut {
     device: Arc<dyn Device>,
     zones: Vec<ZoneInfo>,
     openings: Arc<Openings>,
@@ -44,7 +44,7 @@ pub struct Cut {
 
 /// Counts of what was copied.
 #[derive(Clone, Copy, Default)]
-pub struct Copied {
+pub(crate) struct Copied {
     /// Bytes that were copied.
     pub bytes: u64,
     /// Those of them that the last backup had as well, in parts that were joined.
@@ -60,7 +60,7 @@ enum Joining {
 
 impl Cut {
     /// The zones as they are: written up to here, and durable.
-    pub fn new(
+    pub(crate) fn new(
         device: Arc<dyn Device>,
         zones: Vec<ZoneInfo>,
         openings: Arc<Openings>,
@@ -76,12 +76,12 @@ impl Cut {
 
     /// Copies a zone that is to be reset, unless that was done. An error is kept for
     /// [`Cut::finish`].
-    pub fn copy_before_reset(&self, zone: u32) {
+    pub(crate) fn copy_before_reset(&self, zone: u32) {
         self.copy(zone, Joining::No);
     }
 
     /// Copies all that is not copied, and returns what is then at the target, and counts.
-    pub fn finish(&self) -> Result<(Known, Copied), BackupError> {
+    pub(crate) fn finish(&self) -> Result<(Known, Copied), BackupError> {
         let next = AtomicU32::new(0);
         thread::scope(|scope| {
             // As many threads as the system gives: this one is enough.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::place::{Name, PARTS, Place, UNFINISHED, Unfinished};
 
 /// The directory of a backup.
-pub struct Directory {
+pub(crate) struct Directory {
     path: PathBuf,
 }
 
@@ -21,7 +21,7 @@ struct UnfinishedFile {
 }
 
 impl Directory {
-    pub fn at(path: &Path) -> Self {
+    pub(crate) fn at(path: &Path) -> Self {
         Directory { path: path.to_owned() }
     }
 

@@ -16,7 +16,7 @@ const FEW: usize = 16;
 const LEVELS: [u64; 3] = [1 << 16, 1 << 20, 1 << 24];
 
 /// The number of the last parts that a part of `len` bytes behind them takes in.
-pub fn taken_in(parts: &[ZonePart], mut len: u64) -> usize {
+pub(crate) fn taken_in(parts: &[ZonePart], mut len: u64) -> usize {
     let mut left = parts;
     loop {
         let level = level(len);

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::place::{LIST, PARTS};
 
 /// The version of the format of a backup.
-pub const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 2;
 
 /// The digits of the name of a zone's opening.
-pub const OPENING_DIGITS: usize = 32;
+pub(crate) const OPENING_DIGITS: usize = 32;
 
 /// The first bytes of an object of this name, which prove that a backup wrote it; `None` if the
 /// name is none that backups give.
-pub fn first_bytes(name: &str) -> Option<String> {
+pub(crate) fn first_bytes(name: &str) -> Option<String> {
     if name == LIST {
         return Some("{\"frostline_backup\":".to_string());
     }
@@ -27,7 +27,7 @@ pub fn first_bytes(name: &str) -> Option<String> {
 
 /// A backup: the device's shape, and the zones that are not empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
+pub(crate) struct Manifest {
     pub frostline_backup: u32,
     pub zones: u32,
     pub zone_bytes: u64,
@@ -39,7 +39,7 @@ pub struct Manifest {
 
 /// The content of a zone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ZoneCopy {
+pub(crate) struct ZoneCopy {
     pub zone: u32,
     /// What tells this opening of the zone from all others.
     pub opening: String,
@@ -51,7 +51,7 @@ pub struct ZoneCopy {
 
 /// Bytes of a zone, in an object of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ZonePart {
+pub(crate) struct ZonePart {
     pub from: u64,
     pub to: u64,
     /// CRC-32C.
@@ -59,7 +59,7 @@ pub struct ZonePart {
 }
 
 impl Manifest {
-    pub fn new(geometry: &Geometry, copies: Vec<ZoneCopy>) -> Self {
+    pub(crate) fn new(geometry: &Geometry, copies: Vec<ZoneCopy>) -> Self {
         Manifest {
             frostline_backup: VERSION,
             zones: geometry.zones,
@@ -72,12 +72,12 @@ impl Manifest {
     }
 
     /// The names of all parts.
-    pub fn objects(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn objects(&self) -> impl Iterator<Item = String> {
         self.copies.iter().flat_map(|copy| copy.parts.iter().map(|part| copy.name(part)))
     }
 
     /// The shape of a device like the one that was copied.
-    pub fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> Shape {
         Shape {
             bytes: u64::from(self.zones).saturating_mul(self.zone_capacity),
             zone_bytes: Some(self.zone_bytes),
@@ -91,30 +91,30 @@ impl Manifest {
 
 impl ZoneCopy {
     /// Bytes that are copied.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.parts.last().map_or(0, |part| part.to)
     }
 
     /// True if the opening has a name as backups give it.
-    pub fn has_valid_opening(&self) -> bool {
+    pub(crate) fn has_valid_opening(&self) -> bool {
         let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         self.opening.len() == OPENING_DIGITS && self.opening.bytes().all(is_digit)
     }
 
     /// The line before the bytes of the zone in a part's object.
-    pub fn first_bytes(&self, part: &ZonePart) -> String {
+    pub(crate) fn first_bytes(&self, part: &ZonePart) -> String {
         format!("frostline backup {}\n", self.name(part))
     }
 
     /// The name of a part's object.
-    pub fn name(&self, part: &ZonePart) -> String {
+    pub(crate) fn name(&self, part: &ZonePart) -> String {
         format!("{PARTS}{:06}-{}-{}-{}", self.zone, self.opening, part.from, part.to)
     }
 }
 
 impl ZonePart {
     /// Its length.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.to.saturating_sub(self.from)
     }
 }

@@ -4,16 +4,16 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 
 /// The name of the list of zones and parts.
-pub const LIST: &str = "backup.json";
+pub(crate) const LIST: &str = "backup.json";
 
 /// What the names of parts begin with.
-pub const PARTS: &str = "parts/";
+pub(crate) const PARTS: &str = "parts/";
 
 /// The end of the name of an object that is not whole yet.
-pub const UNFINISHED: &str = ".new";
+pub(crate) const UNFINISHED: &str = ".new";
 
 /// Objects by name. An object that has its name is whole.
-pub trait Place: Send + Sync {
+pub(crate) trait Place: Send + Sync {
     /// The object's name with that of the place, for messages.
     fn name_of(&self, object: &str) -> String;
 
@@ -43,7 +43,7 @@ pub trait Place: Send + Sync {
 
 /// The name of something in a place.
 #[derive(Clone, Copy)]
-pub struct Name<'a> {
+pub(crate) struct Name<'a> {
     pub name: &'a str,
     /// False for directories, links, and the like.
     pub is_object: bool,
@@ -51,7 +51,7 @@ pub struct Name<'a> {
 
 /// An object that gets its name, and is durable, when it is finished. If it is dropped before, it
 /// never was.
-pub trait Unfinished {
+pub(crate) trait Unfinished {
     /// Appends bytes.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 

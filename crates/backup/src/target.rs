@@ -25,7 +25,7 @@ pub struct Target {
 
 /// What is at a target.
 #[derive(Default)]
-pub struct Known {
+pub(crate) struct Known {
     /// The last whole backup.
     pub list: Option<Manifest>,
     /// All parts, those of backups that were cut short among them.

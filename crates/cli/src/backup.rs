@@ -24,7 +24,7 @@ struct BackupReport<'a> {
 }
 
 /// Backs up a store that no other process uses.
-pub fn back_up(args: &BackupArgs) -> Result<String, Failure> {
+pub(crate) fn back_up(args: &BackupArgs) -> Result<String, Failure> {
     // Not for reading only: what a killed process left must be made durable.
     let opened = open(&args.uri, &OpenOptions::default());
     let device = opened.map_err(|error| device_failure(&args.uri, &error))?;
@@ -46,7 +46,7 @@ pub fn back_up(args: &BackupArgs) -> Result<String, Failure> {
 }
 
 /// What was backed up while a device was in use.
-pub fn in_words(followed: &FollowedReport) -> String {
+pub(crate) fn in_words(followed: &FollowedReport) -> String {
     let FollowedReport { backups, failures, copied_bytes, again_bytes, longest_behind_seconds } =
         followed;
     let (copied, again) = (mib(*copied_bytes), mib(*again_bytes));
@@ -61,7 +61,7 @@ fn mib(bytes: u64) -> f64 {
 }
 
 /// Makes a store of a backup.
-pub fn run_restore(args: &RestoreArgs) -> Result<String, Failure> {
+pub(crate) fn run_restore(args: &RestoreArgs) -> Result<String, Failure> {
     let failed = |error: BackupError| backup_failure(&args.uri, &error);
     let target = Target::new(&args.target).map_err(failed)?;
     let shape = shape(&target).map_err(failed)?;
@@ -75,7 +75,7 @@ pub fn run_restore(args: &RestoreArgs) -> Result<String, Failure> {
 }
 
 /// The failure for an error of a backup of a device.
-pub fn backup_failure(uri: &str, error: &BackupError) -> Failure {
+pub(crate) fn backup_failure(uri: &str, error: &BackupError) -> Failure {
     match error {
         BackupError::Device(error) => device_failure(uri, error),
         BackupError::Unsuitable { .. } => Failure::usage(uri, &error.to_string()),

@@ -92,7 +92,7 @@ fn wanted(only: &[String]) -> Result<Vec<Claim>, Failure> {
 }
 
 /// Checks the claims one after the other. It fails if one of them does.
-pub fn run(args: &ReproduceArgs) -> Result<String, Failure> {
+pub(crate) fn run(args: &ReproduceArgs) -> Result<String, Failure> {
     if args.has_evaluation_options() {
         let why = "claims have traces, scales and seeds of their own";
         return Err(Failure::usage(COMMAND, why).hint("--only NAMES picks claims"));

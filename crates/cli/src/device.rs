@@ -10,19 +10,19 @@ use crate::failure::Failure;
 
 /// Opens a device for inspection. Others may inspect it at the same time, and it may be a device
 /// that can't be written.
-pub fn open_to_look(uri: &str) -> Result<Arc<dyn Device>, Failure> {
+pub(crate) fn open_to_look(uri: &str) -> Result<Arc<dyn Device>, Failure> {
     let options = OpenOptions { read_only: true, ..OpenOptions::default() };
     open(uri, &options).map_err(|error| device_failure(uri, &error))
 }
 
 /// Opens a store for inspection: nothing on the device changes.
-pub fn open_store(uri: &str) -> Result<Store, Failure> {
+pub(crate) fn open_store(uri: &str) -> Result<Store, Failure> {
     let device = zones_of_store(uri, open_to_look(uri)?)?;
     Store::inspect(device).map_err(|error| store_failure(uri, error))
 }
 
 /// Opens a store that is to be repaired.
-pub fn open_store_to_repair(uri: &str) -> Result<Store, Failure> {
+pub(crate) fn open_store_to_repair(uri: &str) -> Result<Store, Failure> {
     let device = open(uri, &OpenOptions::default());
     let device = zones_of_store(uri, device.map_err(|error| device_failure(uri, &error))?)?;
     let inline = Open { cleaning: Cleaning::Inline, ..Open::default() };

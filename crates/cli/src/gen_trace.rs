@@ -11,7 +11,7 @@ use crate::output::{self, check_name};
 use crate::progress::bar;
 
 /// Generates a trace into a file.
-pub fn run(args: &GenArgs) -> Result<String, Failure> {
+pub(crate) fn run(args: &GenArgs) -> Result<String, Failure> {
     let kind = match (args.kind, args.alpha) {
         (KindArg::Zipf, alpha) => AccessPattern::Zipf { alpha: alpha.unwrap_or(1.0) },
         (KindArg::Uniform, None) => AccessPattern::Uniform,

@@ -11,7 +11,7 @@ use crate::cause::paper_failure;
 use crate::failure::Failure;
 
 /// The commit of this program; empty if it is not known.
-pub const COMMIT: &str = env!("FROSTLINE_COMMIT");
+pub(crate) const COMMIT: &str = env!("FROSTLINE_COMMIT");
 
 /// The digest of a file. A pipe has none.
 type Digest = frostline_papers::Result<Option<InputFile>>;
@@ -25,14 +25,14 @@ enum Looked {
 }
 
 /// Digests that are computed while the traces are read.
-pub struct Looking {
+pub(crate) struct Looking {
     traces: Vec<Looked>,
     preload: Option<Looked>,
     model: Option<Looked>,
 }
 
 /// The identities of a sweep's files, by their content.
-pub struct Identities {
+pub(crate) struct Identities {
     /// The preload.
     pub preload: Option<InputFile>,
     /// The model of frozen pages.
@@ -43,7 +43,7 @@ pub struct Identities {
 
 impl Identities {
     /// Starts to compute the digests.
-    pub fn look(args: &SimArgs) -> Looking {
+    pub(crate) fn look(args: &SimArgs) -> Looking {
         let look = |path: &PathBuf| {
             let of_thread = path.clone();
             match thread::Builder::new().spawn(move || identify(&of_thread)) {
@@ -59,7 +59,7 @@ impl Identities {
     }
 
     /// Adds program and files to the report of their runs.
-    pub fn sign(&self, report: &mut SimReport) {
+    pub(crate) fn sign(&self, report: &mut SimReport) {
         report.commit = Some(COMMIT.to_string()).filter(|commit| !commit.is_empty());
         let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         report.command = ["frostline".to_string()].into_iter().chain(words.skip(1)).collect();
@@ -70,7 +70,7 @@ impl Identities {
 
 impl Looking {
     /// Waits for the digests; also puts those of the traces into their reports.
-    pub fn wait(self, traces: &mut [TraceReport]) -> Result<Identities, Failure> {
+    pub(crate) fn wait(self, traces: &mut [TraceReport]) -> Result<Identities, Failure> {
         let mut digests = Vec::new();
         for (looked, trace) in self.traces.into_iter().zip(traces) {
             let file = join(looked)?;

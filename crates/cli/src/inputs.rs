@@ -12,7 +12,7 @@ use crate::failure::{Failure, say};
 use crate::progress::bar;
 
 /// Options for reading a trace in bounded memory.
-pub fn read_options(reading: &Reading) -> LoadOptions {
+pub(crate) fn read_options(reading: &Reading) -> LoadOptions {
     LoadOptions {
         format: reading.format,
         page_size: reading.page.0,
@@ -23,14 +23,14 @@ pub fn read_options(reading: &Reading) -> LoadOptions {
 }
 
 /// Options for loading a trace.
-pub fn load_options(loading: &Loading) -> LoadOptions {
+pub(crate) fn load_options(loading: &Loading) -> LoadOptions {
     let memory = loading.max_memory.map(|size| size.0).or_else(most_memory);
     LoadOptions { memory, ..read_options(&loading.reading) }
 }
 
 /// The memory that a trace may take: three quarters of what the system could provide without
 /// swapping, if the system tells that. The rest is for data derived from the trace.
-pub fn most_memory() -> Option<u64> {
+pub(crate) fn most_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
@@ -38,7 +38,7 @@ pub fn most_memory() -> Option<u64> {
 }
 
 /// Warns of a trace whose format does not distinguish reads from writes.
-pub fn warn_of_reads(path: &Path, format: Format, quiet: bool) {
+pub(crate) fn warn_of_reads(path: &Path, format: Format, quiet: bool) {
     if !format.tells_reads() && !quiet {
         let path = path.display();
         say(
@@ -51,7 +51,7 @@ pub fn warn_of_reads(path: &Path, format: Format, quiet: bool) {
 }
 
 /// Loads a trace, with a progress bar.
-pub fn load_with_bar(
+pub(crate) fn load_with_bar(
     path: &Path,
     options: &LoadOptions,
     quiet: bool,
@@ -67,7 +67,7 @@ pub fn load_with_bar(
 }
 
 /// The traces of a sweep.
-pub struct Inputs {
+pub(crate) struct Inputs {
     /// The traces.
     pub traces: Vec<TraceReport>,
     /// Their volumes, in this order.
@@ -78,7 +78,7 @@ pub struct Inputs {
 }
 
 /// Reads all traces, each joined with its volume of the preload if there is one.
-pub fn read(args: &SimArgs, settings: &Settings, plan: &Plan) -> Result<Inputs, Failure> {
+pub(crate) fn read(args: &SimArgs, settings: &Settings, plan: &Plan) -> Result<Inputs, Failure> {
     // That simulator needs times, and ignores trims.
     let fast22 = settings.semantics == Semantics::SepbitFast22;
     let mut options = LoadOptions {

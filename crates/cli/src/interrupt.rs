@@ -16,14 +16,14 @@ use crate::failure::Failure;
 ///
 /// The file removes itself when it is dropped. So the stack is unwound to the beginning of the
 /// command, and then the program ends in the way the signal would have ended it.
-pub struct Interrupt(Arc<AtomicUsize>);
+pub(crate) struct Interrupt(Arc<AtomicUsize>);
 
 /// The signal, as the payload of the unwinding.
 struct Interrupted(i32);
 
 impl Interrupt {
     /// Starts to watch for signals.
-    pub fn watch() -> io::Result<Self> {
+    pub(crate) fn watch() -> io::Result<Self> {
         let caught = Arc::new(AtomicUsize::new(0));
         for signal in [SIGHUP, SIGINT, SIGTERM] {
             flag::register_usize(signal, caught.clone(), signal as usize)?;
@@ -32,7 +32,7 @@ impl Interrupt {
     }
 
     /// True if a signal has come.
-    pub fn has_come(&self) -> bool {
+    pub(crate) fn has_come(&self) -> bool {
         self.signal().is_some()
     }
 
@@ -42,13 +42,13 @@ impl Interrupt {
 
     /// If a signal has come, the failure of a command that first prints its finished results. Its
     /// exit status is the one that shells use for the signal: 130 for Ctrl-C.
-    pub fn failure(&self, what: &str, why: &str) -> Option<Failure> {
+    pub(crate) fn failure(&self, what: &str, why: &str) -> Option<Failure> {
         self.signal().map(|signal| Failure::interrupted(what, why, signal))
     }
 
     /// Unwinds to [`end_if_interrupted`] if a signal has come.
     #[inline]
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         if let Some(signal) = self.signal() {
             resume_unwind(Box::new(Interrupted(signal)));
         }
@@ -56,7 +56,7 @@ impl Interrupt {
 }
 
 /// Ends the program if the payload of the panic is a signal.
-pub fn end_if_interrupted(thrown: &(dyn Any + Send)) {
+pub(crate) fn end_if_interrupted(thrown: &(dyn Any + Send)) {
     if let Some(Interrupted(signal)) = thrown.downcast_ref() {
         // This can fail only for signals that can't end a program, which are not watched.
         let _ = low_level::emulate_default_handler(*signal);

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 const HINT: &str = "ulimit -l unlimited allows it, and LimitMEMLOCK=infinity of a systemd unit";
 
 /// Keeps all memory of the process in memory, as it is touched, from now on.
-pub fn lock_memory(command: &str) -> Result<(), Failure> {
+pub(crate) fn lock_memory(command: &str) -> Result<(), Failure> {
     lock().map_err(|why| Failure::job(command, &format!("--lock-memory: {why}")).hint(HINT))
 }
 

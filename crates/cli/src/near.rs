@@ -4,7 +4,7 @@
 const ALIKE: f64 = 0.8;
 
 /// The most similar known word, if it is similar enough.
-pub fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let rated = known.into_iter().map(|other| (strsim::jaro_winkler(&word, other), other));
     let likest = rated.max_by(|a, b| a.0.total_cmp(&b.0));
@@ -13,7 +13,11 @@ pub fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<
 
 /// "did you mean sepbit?", followed by the other hint; only the other hint if no known word is
 /// similar.
-pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, else_: &str) -> String {
+pub(crate) fn hint<'a>(
+    word: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    else_: &str,
+) -> String {
     match near(word, known) {
         Some(meant) => format!("did you mean {meant}? {else_}"),
         None => else_.to_string(),

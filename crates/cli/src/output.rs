@@ -11,14 +11,14 @@ use serde::Serialize;
 use crate::failure::Failure;
 
 /// A value as JSON; `what` is the command.
-pub fn json<T: Serialize>(what: &str, value: &T) -> Result<String, Failure> {
+pub(crate) fn json<T: Serialize>(what: &str, value: &T) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value);
     text.map(|t| t + "\n").map_err(|e| Failure::job(what, &e.to_string()))
 }
 
 /// Prints JSON or text on standard output, as the arguments ask, and writes the JSON to a file if
 /// they ask for that; `what` is the command.
-pub fn emit(
+pub(crate) fn emit(
     what: &str,
     json: Option<&Path>,
     report: &impl Serialize,
@@ -33,7 +33,7 @@ pub fn emit(
 
 /// Checks that the output files can be written, before the work whose results they will hold. Also
 /// checks that none of them is an input of the command or another of its outputs.
-pub fn check<'a, P: AsRef<Path> + ?Sized + 'a>(
+pub(crate) fn check<'a, P: AsRef<Path> + ?Sized + 'a>(
     what: &str,
     outputs: impl IntoIterator<Item = &'a Path>,
     inputs: impl IntoIterator<Item = &'a P>,
@@ -56,7 +56,7 @@ pub fn check<'a, P: AsRef<Path> + ?Sized + 'a>(
 }
 
 /// Writes a file, completely or not at all.
-pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let (output, mut file) = Output::create(path)?;
     file.write_all(text.as_bytes()).map_err(|error| TraceError::Unwritable {
         file: path.to_owned(),
@@ -93,7 +93,7 @@ fn identity(meta: &Metadata) -> (u64, u64) {
 }
 
 /// Refuses an output name whose ending stands for a format that can't be written.
-pub fn check_name(command: &str, path: &Path) -> Result<(), Failure> {
+pub(crate) fn check_name(command: &str, path: &Path) -> Result<(), Failure> {
     if path.as_os_str() == "-" {
         return Err(Failure::usage(command, "-: a trace is written to a file")
             .hint("to pass it on, write to /dev/stdout"));

@@ -17,7 +17,7 @@ struct PanicMessage {
 }
 
 /// Runs the command; an uncaught panic becomes a failure.
-pub fn caught(run: impl FnOnce() -> Result<String, Failure>) -> Result<String, Failure> {
+pub(crate) fn caught(run: impl FnOnce() -> Result<String, Failure>) -> Result<String, Failure> {
     std::panic::set_hook(Box::new(remember));
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|thrown| {
         interrupt::end_if_interrupted(&*thrown);

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A progress bar up to `total`, hidden if `quiet` or if standard error is not a terminal.
-pub fn bar(what: &'static str, unit: &str, total: u64, quiet: bool) -> ProgressBar {
+pub(crate) fn bar(what: &'static str, unit: &str, total: u64, quiet: bool) -> ProgressBar {
     let hidden = quiet || !std::io::stderr().is_terminal();
     let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(total), target);

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Reads results, and writes the page.
-pub fn run(args: &ReportArgs) -> Result<String, Failure> {
+pub(crate) fn run(args: &ReportArgs) -> Result<String, Failure> {
     let failed = |error| report_failure("report", error);
     output::check("report", [args.output.as_path()], &args.results)?;
     let mut records = Vec::new();

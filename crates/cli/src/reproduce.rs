@@ -16,7 +16,7 @@ const COMMAND: &str = "reproduce";
 
 /// Repeats papers' evaluations. The JSON of one paper is an object, that of all papers an array of
 /// objects.
-pub fn run(args: &ReproduceArgs) -> Result<String, Failure> {
+pub(crate) fn run(args: &ReproduceArgs) -> Result<String, Failure> {
     if args.checks_claims() {
         return claims::run(args);
     }

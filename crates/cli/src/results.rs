@@ -23,10 +23,10 @@ enum FileFormat {
 }
 
 /// Files of results, with their formats.
-pub struct FileFormats<'a>(Vec<(&'a Path, FileFormat)>);
+pub(crate) struct FileFormats<'a>(Vec<(&'a Path, FileFormat)>);
 
 /// The formats of these files, from their endings.
-pub fn forms(files: &[PathBuf]) -> Result<FileFormats<'_>, Failure> {
+pub(crate) fn forms(files: &[PathBuf]) -> Result<FileFormats<'_>, Failure> {
     let form = |file: &PathBuf| {
         let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         match ending.to_lowercase().as_str() {
@@ -50,7 +50,7 @@ pub fn forms(files: &[PathBuf]) -> Result<FileFormats<'_>, Failure> {
 
 impl FileFormats<'_> {
     /// Writes the files.
-    pub fn write(&self, report: &SimReport) -> Result<(), Failure> {
+    pub(crate) fn write(&self, report: &SimReport) -> Result<(), Failure> {
         let records = report.records();
         self.0.iter().try_for_each(|(file, form)| match form {
             FileFormat::Json => output::write(file, &output::json("sim", report)?),
@@ -72,7 +72,7 @@ fn lines(records: &[RunRecord]) -> Result<String, Failure> {
 }
 
 /// The runs to do, and those that were done before.
-pub fn cells(
+pub(crate) fn cells(
     args: &SimArgs,
     settings: &[Settings],
     volumes: &[TraceVolume],

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::{output, table};
 
 /// Lists all schemes and victim policies.
-pub fn run(args: &SchemesArgs) -> Result<String, Failure> {
+pub(crate) fn run(args: &SchemesArgs) -> Result<String, Failure> {
     let all = Catalogue::published()?;
     if args.json {
         return output::json("schemes", &all);

@@ -13,7 +13,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::bar;
 
 /// Shows an experiment, and stops it when a signal comes.
-pub struct Screen<'a> {
+pub(crate) struct Screen<'a> {
     command: &'static str,
     quiet: bool,
     terminal: bool,
@@ -23,7 +23,7 @@ pub struct Screen<'a> {
 
 impl<'a> Screen<'a> {
     /// A screen, which shows nothing if `quiet`.
-    pub fn new(command: &'static str, quiet: bool, interrupt: &'a Interrupt) -> Self {
+    pub(crate) fn new(command: &'static str, quiet: bool, interrupt: &'a Interrupt) -> Self {
         let terminal = stderr().is_terminal();
         Screen { command, quiet, terminal, interrupt, bar: Mutex::new(None) }
     }
@@ -98,7 +98,7 @@ impl Monitor for Screen<'_> {
 }
 
 /// The places where a store at work can be seen, in words.
-pub fn watched_at(address: SocketAddr) -> String {
+pub(crate) fn watched_at(address: SocketAddr) -> String {
     format!("zones at http://{address}/, metrics at http://{address}/metrics")
 }
 
@@ -109,7 +109,7 @@ fn clear(shown: &mut Option<(&'static str, ProgressBar)>) {
 }
 
 /// A second in one line.
-pub fn line(second: &Second) -> String {
+pub(crate) fn line(second: &Second) -> String {
     let Second { passed, seconds, window, waf, free_zones, garbage_proportion, .. } = second;
     let passed = passed.as_secs();
     let Some(transactions) = &second.transactions else {

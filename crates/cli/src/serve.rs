@@ -23,7 +23,7 @@ use crate::screen::watched_at;
 const PAGE: u64 = 4096;
 
 /// Runs a `frostline serve` subcommand.
-pub fn run(command: &ServeCommand) -> Result<String, Failure> {
+pub(crate) fn run(command: &ServeCommand) -> Result<String, Failure> {
     match command {
         ServeCommand::Nbd(args) => nbd(args),
         #[cfg(target_os = "linux")]

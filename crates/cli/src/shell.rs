@@ -8,14 +8,14 @@ use crate::failure::Failure;
 use crate::output;
 
 /// The completions for a shell.
-pub fn completions(args: &CompletionsArgs) -> Result<String, Failure> {
+pub(crate) fn completions(args: &CompletionsArgs) -> Result<String, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command(), "frostline", &mut text);
     utf8("completions", text)
 }
 
 /// Prints the manual page, or writes those of all commands to files.
-pub fn man(args: &ManArgs) -> Result<String, Failure> {
+pub(crate) fn man(args: &ManArgs) -> Result<String, Failure> {
     // Building the command makes the full names of subcommands.
     let mut command = command().disable_help_subcommand(true);
     command.build();

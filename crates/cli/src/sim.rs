@@ -21,7 +21,7 @@ use crate::{output, results, sim_table};
 
 /// Replays the traces; returns the table or the JSON. With `details` the table shows every run
 /// separately.
-pub fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
+pub(crate) fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
     each_once(&args.traces)?;
     let forms = results::forms(&args.output)?;
     let inputs = args.traces.iter().chain(&args.preload).chain(&args.model);

@@ -13,7 +13,7 @@ use crate::varied::Varied;
 
 /// The report as text. With `details` it shows every run separately. `settings` are any of those
 /// that `varied` tells the differences of.
-pub fn text(
+pub(crate) fn text(
     args: &SimArgs,
     settings: &Settings,
     varied: &Varied,

@@ -4,11 +4,11 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use frostline_zone::ParseSizeError;
-pub use frostline_zone::Size;
+pub(crate) use frostline_zone::Size;
 
 /// Bytes in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageSize(pub u32);
+pub(crate) struct PageSize(pub u32);
 
 impl FromStr for PageSize {
     type Err = String;
@@ -22,7 +22,7 @@ impl FromStr for PageSize {
 
 /// Bytes in the unit of a trace's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnitSize(pub NonZeroU32);
+pub(crate) struct UnitSize(pub NonZeroU32);
 
 impl FromStr for UnitSize {
     type Err = String;

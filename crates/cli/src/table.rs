@@ -12,17 +12,22 @@ const WIDTH: u16 = 100;
 const LEAST_WIDTH: u16 = 60;
 
 /// The columns that standard output has for a table of texts.
-pub fn width() -> u16 {
+pub(crate) fn width() -> u16 {
     terminal_size_of(stdout()).map_or(WIDTH, |(Width(columns), _)| columns.max(LEAST_WIDTH))
 }
 
 /// Lays out rows under their headings. The first `left` columns are text.
-pub fn columns(headings: &[&str], left: usize, rows: Vec<Vec<String>>) -> String {
+pub(crate) fn columns(headings: &[&str], left: usize, rows: Vec<Vec<String>>) -> String {
     laid_out(headings, left, rows, None)
 }
 
 /// Lays out rows under their headings in so many columns of the terminal, texts wrapped.
-pub fn wrapped(headings: &[&str], left: usize, rows: Vec<Vec<String>>, width: u16) -> String {
+pub(crate) fn wrapped(
+    headings: &[&str],
+    left: usize,
+    rows: Vec<Vec<String>>,
+    width: u16,
+) -> String {
     laid_out(headings, left, rows, Some(width))
 }
 

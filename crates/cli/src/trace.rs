@@ -18,7 +18,7 @@ use crate::progress::bar;
 use crate::table;
 
 /// Runs a `frostline trace` subcommand.
-pub fn run(command: &TraceCommand) -> Result<String, Failure> {
+pub(crate) fn run(command: &TraceCommand) -> Result<String, Failure> {
     match command {
         TraceCommand::Info(args) => info(args),
         TraceCommand::Convert(args) => convert_file(args),

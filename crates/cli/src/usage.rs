@@ -15,7 +15,7 @@ use crate::near::hint;
 
 /// Parses the arguments. The error is the exit status after help, a version or an error was
 /// printed.
-pub fn parse() -> Result<Arguments, ExitCode> {
+pub(crate) fn parse() -> Result<Arguments, ExitCode> {
     let matches = command().try_get_matches();
     let parsed = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
     parsed.map_err(|error| match error.kind() {

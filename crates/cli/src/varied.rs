@@ -6,7 +6,7 @@ use frostline_sim::{Settings, Space, ZoneSize};
 use crate::size::Size;
 
 /// The settings that the runs of a sweep differ in.
-pub struct Varied {
+pub(crate) struct Varied {
     page_size: u32,
     zones: usize,
     shares: usize,
@@ -16,7 +16,7 @@ pub struct Varied {
 
 impl Varied {
     /// The options in which these settings, one or more, differ.
-    pub fn of(settings: &[Settings]) -> Varied {
+    pub(crate) fn of(settings: &[Settings]) -> Varied {
         let (mut zones, mut shares) = (Vec::new(), Vec::new());
         for one in settings {
             zones.extend((!zones.contains(&one.zone_size)).then_some(one.zone_size));
@@ -31,29 +31,29 @@ impl Varied {
     }
 
     /// The number of sizes of zones.
-    pub fn zones(&self) -> usize {
+    pub(crate) fn zones(&self) -> usize {
         self.zones
     }
 
     /// The number of garbage proportions or shares of over-provisioning.
-    pub fn shares(&self) -> usize {
+    pub(crate) fn shares(&self) -> usize {
         self.shares
     }
 
     /// The headings of their columns.
-    pub fn headings(&self) -> Vec<&'static str> {
+    pub(crate) fn headings(&self) -> Vec<&'static str> {
         self.chosen("zone", self.share)
     }
 
     /// Their values for a run.
-    pub fn of_run(&self, run: &RunReport) -> Vec<String> {
+    pub(crate) fn of_run(&self, run: &RunReport) -> Vec<String> {
         let zone = u64::from(run.zone_pages) * u64::from(self.page_size);
         let share = run.trigger.get(self.share).copied().unwrap_or_default();
         self.chosen(Size(zone).to_string(), share.to_string())
     }
 
     /// Their values for settings.
-    pub fn of_settings(&self, settings: &Settings) -> Vec<String> {
+    pub(crate) fn of_settings(&self, settings: &Settings) -> Vec<String> {
         let zone = match settings.zone_size {
             ZoneSize::Bytes(bytes) => Size(bytes).to_string(),
             ZoneSize::Auto => String::new(),

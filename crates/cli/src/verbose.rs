@@ -14,7 +14,7 @@ const VARIABLE: &str = "RUST_LOG";
 
 /// Prints events from now on: those that [`VARIABLE`] selects; with `-v` also those of level info
 /// and above, with `-vv` debug and above, with `-vvv` all.
-pub fn begin(verbose: u8) -> Result<(), Failure> {
+pub(crate) fn begin(verbose: u8) -> Result<(), Failure> {
     let level = match verbose {
         0 => LevelFilter::OFF,
         1 => LevelFilter::INFO,

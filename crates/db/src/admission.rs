@@ -35,7 +35,7 @@ const WAIT: Duration = Duration::from_millis(20);
 const IN_VAIN: u64 = 2;
 
 /// Log space and pages that are reserved for a commit until this is dropped.
-pub struct Admission<'c> {
+pub(crate) struct Admission<'c> {
     core: &'c Core,
     bytes: u64,
     /// It takes so much of the log that a checkpoint is due when it is done.
@@ -53,7 +53,7 @@ struct Waiting {
 impl Core {
     /// Lets a commit make its writes, once there is room for it. Its record has so many bytes
     /// before them. The last pages are for those that free others.
-    pub fn admit(
+    pub(crate) fn admit(
         &self,
         writes: &WriteSet,
         before: usize,
@@ -99,7 +99,7 @@ impl Core {
     }
 
     /// Reserves pages.
-    pub fn reserve_pages(&self, count: u32) -> Result<Reservation<'_>, DbError> {
+    pub(crate) fn reserve_pages(&self, count: u32) -> Result<Reservation<'_>, DbError> {
         let pages = &self.trees.pages;
         pages.reserve(count).or_else(|_| {
             // Leaves that are empty may wait for their visit, and pages to be freed.

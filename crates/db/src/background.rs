@@ -10,7 +10,7 @@ const NAP: Duration = Duration::from_millis(50);
 
 impl Core {
     /// Keeps frames free, until the database is closed.
-    pub fn evict_always(&self) -> Result<(), DbError> {
+    pub(crate) fn evict_always(&self) -> Result<(), DbError> {
         while !self.alarm.is_closing() {
             self.check()?;
             self.trees.pool.wait_until_needed(NAP);
@@ -20,7 +20,7 @@ impl Core {
     }
 
     /// Takes checkpoints as the log fills up, and frees pages, until the database is closed.
-    pub fn checkpoint_always(&self) -> Result<(), DbError> {
+    pub(crate) fn checkpoint_always(&self) -> Result<(), DbError> {
         while !self.alarm.sleep(NAP) {
             self.check()?;
             if self.checkpoint_is_wanted() {

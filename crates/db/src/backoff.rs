@@ -4,12 +4,12 @@ use std::time::Duration;
 
 /// Waits longer each time: some turns of the loop, then a yield to other threads, then a sleep.
 #[derive(Debug, Default)]
-pub struct Backoff(u32);
+pub(crate) struct Backoff(u32);
 
 impl Backoff {
     /// Waits a little, longer each time.
     #[cold]
-    pub fn pause(&mut self) {
+    pub(crate) fn pause(&mut self) {
         self.0 += 1;
         match self.0 {
             0..=40 => std::hint::spin_loop(),

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use crate::DbError;
 
 /// Tables that there can be.
-pub const MOST_TABLES: usize = 4096;
+pub(crate) const MOST_TABLES: usize = 4096;
 
 /// The handle of a table, for transactions of the database that gave it.
 ///
@@ -32,7 +32,7 @@ pub struct Table {
 }
 
 /// All tables.
-pub struct Catalog {
+pub(crate) struct Catalog {
     /// No other opening of a database in this process has the same.
     opening: u64,
     names: RwLock<Vec<(String, Table)>>,
@@ -71,7 +71,7 @@ impl Default for Catalog {
 const ENTRY: usize = 9;
 
 /// The number of a table that is being made.
-pub struct Number<'c> {
+pub(crate) struct Number<'c> {
     catalog: &'c Catalog,
     /// The number.
     pub number: u32,
@@ -87,7 +87,7 @@ impl Catalog {
     /// The root of a table's tree; an error if the handle is of another database, or opening, or of
     /// a table that was deleted.
     #[inline]
-    pub fn tree(&self, table: Table) -> Result<u32, DbError> {
+    pub(crate) fn tree(&self, table: Table) -> Result<u32, DbError> {
         let stamp = &self.stamps[table.number as usize];
         match (table.opening == self.opening, stamp.load(Acquire) == table.stamp) {
             (true, true) => Ok(table.root),
@@ -97,7 +97,7 @@ impl Catalog {
     }
 
     /// The entry in the tree of a table with this root and number.
-    pub fn entry(root: u32, number: u32, has_overflow: bool) -> [u8; ENTRY] {
+    pub(crate) fn entry(root: u32, number: u32, has_overflow: bool) -> [u8; ENTRY] {
         let mut entry = [0; ENTRY];
         entry[..4].copy_from_slice(&root.to_le_bytes());
         entry[4..8].copy_from_slice(&number.to_le_bytes());
@@ -106,7 +106,7 @@ impl Catalog {
     }
 
     /// Takes a table over from its entry. Snapshots before `since` see nothing of it.
-    pub fn add(&self, name: &[u8], entry: &[u8], since: u64) -> Result<Table, DbError> {
+    pub(crate) fn add(&self, name: &[u8], entry: &[u8], since: u64) -> Result<Table, DbError> {
         let wrong = || DbError::Page { page: crate::layout::CATALOG, what: "names no table" };
         let entry: &[u8; ENTRY] = entry.try_into().map_err(|_| wrong())?;
         let field = |at: usize| {
@@ -124,31 +124,31 @@ impl Catalog {
     }
 
     /// Held by the thread that makes, renames or deletes a table.
-    pub fn lock(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ()> {
         self.making.lock()
     }
 
     /// The table of this name.
-    pub fn find(&self, name: &str) -> Option<Table> {
+    pub(crate) fn find(&self, name: &str) -> Option<Table> {
         let names = self.names.read();
         names.iter().find(|(other, _)| other == name).map(|&(_, table)| table)
     }
 
     /// All tables, by name.
-    pub fn list(&self) -> Vec<(String, Table)> {
+    pub(crate) fn list(&self) -> Vec<(String, Table)> {
         let mut names = self.names.read().clone();
         names.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         names
     }
 
     /// The name of a table.
-    pub fn name(&self, table: Table) -> Option<String> {
+    pub(crate) fn name(&self, table: Table) -> Option<String> {
         let names = self.names.read();
         names.iter().find(|(_, other)| *other == table).map(|(name, _)| name.clone())
     }
 
     /// Gives a table another name.
-    pub fn rename(&self, table: Table, name: &str) {
+    pub(crate) fn rename(&self, table: Table, name: &str) {
         let mut names = self.names.write();
         names
             .iter_mut()
@@ -157,7 +157,7 @@ impl Catalog {
     }
 
     /// A number that no table has, and the next table gets.
-    pub fn next_number(&self) -> Result<Number<'_>, DbError> {
+    pub(crate) fn next_number(&self) -> Result<Number<'_>, DbError> {
         let (names, deleted, mut promised) =
             (self.names.read(), self.deleted.read(), self.promised.lock());
         let mut is_free = vec![true; MOST_TABLES];
@@ -177,37 +177,37 @@ impl Catalog {
 
     /// A table is deleted: no handle of it is taken from now on, and no commit that writes to it is
     /// under way when this returns.
-    pub fn delete(&self, table: Table) {
+    pub(crate) fn delete(&self, table: Table) {
         let _none_is_under_way = self.committing.write();
         self.deleted.write().insert(table.root, table.number);
         self.stamps[table.number as usize].store(0, Release);
     }
 
     /// A table was not deleted after all.
-    pub fn undelete(&self, table: Table) {
+    pub(crate) fn undelete(&self, table: Table) {
         self.stamps[table.number as usize].store(table.stamp, Release);
         self.deleted.write().remove(&table.root);
     }
 
     /// The name of a table that is deleted is free.
-    pub fn forget_name(&self, table: Table) {
+    pub(crate) fn forget_name(&self, table: Table) {
         self.names.write().retain(|(_, other)| *other != table);
     }
 
     /// All pages of a deleted table are free: another may have its root and its number.
-    pub fn forget(&self, root: u32) {
+    pub(crate) fn forget(&self, root: u32) {
         self.deleted.write().remove(&root);
     }
 
     /// A commit makes its writes: no table is deleted until the guard is dropped. A commit that
     /// others may wait for, and that writes to no table, does not wait for a deletion that waits
     /// for those.
-    pub fn committing(&self, is_waited_for: bool) -> RwLockReadGuard<'_, ()> {
+    pub(crate) fn committing(&self, is_waited_for: bool) -> RwLockReadGuard<'_, ()> {
         if is_waited_for { self.committing.read_recursive() } else { self.committing.read() }
     }
 
     /// Fails if a tree is of a table that was deleted.
-    pub fn check_trees(&self, mut trees: impl Iterator<Item = u32>) -> Result<(), DbError> {
+    pub(crate) fn check_trees(&self, mut trees: impl Iterator<Item = u32>) -> Result<(), DbError> {
         let deleted = self.deleted.read();
         match deleted.is_empty() || !trees.any(|tree| deleted.contains_key(&tree)) {
             true => Ok(()),
@@ -217,12 +217,12 @@ impl Catalog {
 
     /// True if a value of the table may be in pieces.
     #[inline]
-    pub fn has_overflow(&self, table: Table) -> bool {
+    pub(crate) fn has_overflow(&self, table: Table) -> bool {
         self.has_overflow[table.number as usize].load(Acquire)
     }
 
     /// A value of the table may be in pieces from now on, as its entry says.
-    pub fn note_overflow(&self, table: Table) {
+    pub(crate) fn note_overflow(&self, table: Table) {
         self.has_overflow[table.number as usize].store(true, Release);
     }
 }

@@ -13,7 +13,7 @@ use crate::record::STORE;
 impl Core {
     /// Removes at most `most` ghosts of deleted records that no snapshot sees, and visits as many
     /// leaves that became emptier.
-    pub fn purge_ghosts(&self, most: usize) {
+    pub(crate) fn purge_ghosts(&self, most: usize) {
         for ghost in std::iter::from_fn(|| self.trees.versions.next_ghost()).take(most) {
             // If its page can't be read, the ghost stays. No snapshot sees it, nothing was changed,
             // and the next access that needs the page, or the log, gets the error.
@@ -31,7 +31,7 @@ impl Core {
 
     /// Frees pages that have no owner, removes all ghosts that no snapshot sees, and makes all
     /// visits of leaves, also those that were put off.
-    pub fn purge_all(&self) {
+    pub(crate) fn purge_all(&self) {
         if self.check().is_err() {
             return;
         }
@@ -44,7 +44,7 @@ impl Core {
     /// Writes the pages that need the oldest part of the log, and releases that: a sixteenth more
     /// than brings it down to a half of what is usual, or a zone, as zones are released whole. The
     /// less it is, the longer do changes wait in memory, where others join them.
-    pub fn checkpoint(&self) -> Result<(), DbError> {
+    pub(crate) fn checkpoint(&self) -> Result<(), DbError> {
         self.purge_all();
         let wal = self.trees.wal();
         let (end, usual) = (wal.end(), self.usual_log(wal.capacity_bytes()));
@@ -55,7 +55,7 @@ impl Core {
     }
 
     /// Writes all changed pages, and releases the log: nothing has to be recovered then.
-    pub fn checkpoint_all(&self) -> Result<(), DbError> {
+    pub(crate) fn checkpoint_all(&self) -> Result<(), DbError> {
         self.checkpoint_to(CLEAN)
     }
 
@@ -93,7 +93,7 @@ impl Core {
     }
 
     /// Releases the log before what recovery would need.
-    pub fn release_log(&self) -> Result<(), DbError> {
+    pub(crate) fn release_log(&self) -> Result<(), DbError> {
         Ok(self.trees.wal().release(self.needs_log_from().saturating_sub(1))?)
     }
 

@@ -15,7 +15,7 @@ use crate::tree::Trees;
 use crate::{DbError, Options};
 
 /// A database, shared by its transactions and its threads.
-pub struct Core {
+pub(crate) struct Core {
     /// The trees.
     pub trees: Trees,
     /// The tables.
@@ -59,31 +59,31 @@ pub struct Core {
 
 /// Wakes the threads of a database.
 #[derive(Default)]
-pub struct Alarm {
+pub(crate) struct Alarm {
     closing: Mutex<bool>,
     rang: Condvar,
 }
 
 impl Alarm {
     /// Wakes all background threads.
-    pub fn ring(&self) {
+    pub(crate) fn ring(&self) {
         drop(self.closing.lock());
         self.rang.notify_all();
     }
 
     /// Ends all sleeps, now and later.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         *self.closing.lock() = true;
         self.rang.notify_all();
     }
 
     /// True if the database is being closed.
-    pub fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         *self.closing.lock()
     }
 
     /// Sleeps until the alarm rings, or so long; true if the database is being closed.
-    pub fn sleep(&self, time: std::time::Duration) -> bool {
+    pub(crate) fn sleep(&self, time: std::time::Duration) -> bool {
         let mut closing = self.closing.lock();
         if !*closing {
             self.rang.wait_for(&mut closing, time);
@@ -103,7 +103,7 @@ impl Buffer for Core {
 
 impl Core {
     /// The shared part of a database.
-    pub fn new(trees: Trees, options: &Options) -> Self {
+    pub(crate) fn new(trees: Trees, options: &Options) -> Self {
         Core {
             trees,
             recovery_bytes: options.recovery_bytes,
@@ -129,12 +129,12 @@ impl Core {
     }
 
     /// Fails with the error after which nothing can be written any more, if there was one.
-    pub fn check(&self) -> Result<(), DbError> {
+    pub(crate) fn check(&self) -> Result<(), DbError> {
         self.failure.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
     /// Lets nothing be written any more: memory may hold half of a transaction.
-    pub fn fail(&self, error: DbError) -> DbError {
+    pub(crate) fn fail(&self, error: DbError) -> DbError {
         self.failure.get_or_init(|| {
             tracing::error!(%error, "the database can't be written any more");
             error.clone()
@@ -145,12 +145,12 @@ impl Core {
     }
 
     /// A set of writes, empty.
-    pub fn write_set(&self) -> Arc<WriteSet> {
+    pub(crate) fn write_set(&self) -> Arc<WriteSet> {
         self.spare.lock().pop().unwrap_or_default()
     }
 
     /// Takes back a set of writes that is not needed any more.
-    pub fn reuse(&self, mut set: Arc<WriteSet>) {
+    pub(crate) fn reuse(&self, mut set: Arc<WriteSet>) {
         const KEPT: usize = 64;
         if let Some(writes) = Arc::get_mut(&mut set) {
             writes.clear();
@@ -163,26 +163,26 @@ impl Core {
 
     /// Bytes of a log of this capacity that a load of small transactions uses: twice those that
     /// recovery should read.
-    pub fn usual_log(&self, capacity: u64) -> u64 {
+    pub(crate) fn usual_log(&self, capacity: u64) -> u64 {
         let Some(bytes) = self.recovery_bytes else { return capacity };
         let fewest = u64::from(FEWEST_LOG_ZONES) * self.trees.wal().zone_bytes();
         bytes.saturating_mul(2).max(fewest).min(capacity)
     }
 
     /// The longest value that goes through the log, which is to have room for several.
-    pub fn longest_logged_value(&self) -> usize {
+    pub(crate) fn longest_logged_value(&self) -> usize {
         self.longest_logged_value.min(self.trees.wal().largest_record() / 4)
     }
 
     /// Asks for a checkpoint.
-    pub fn want_checkpoint(&self) {
+    pub(crate) fn want_checkpoint(&self) {
         if !self.checkpoint_wanted.swap(true, AcqRel) {
             self.alarm.ring();
         }
     }
 
     /// True if a checkpoint is due.
-    pub fn checkpoint_is_wanted(&self) -> bool {
+    pub(crate) fn checkpoint_is_wanted(&self) -> bool {
         self.checkpoint_wanted.load(Acquire)
     }
 }

@@ -15,10 +15,10 @@ use crate::wal::Wal;
 const LOG_ACTIVE: u32 = 2;
 
 /// Databases that share a store at most: it keeps a mark for each.
-pub const MOST_INSTANCES: u32 = 256;
+pub(crate) const MOST_INSTANCES: u32 = 256;
 
 /// The fewest zones of a log.
-pub const FEWEST_LOG_ZONES: u32 = 4;
+pub(crate) const FEWEST_LOG_ZONES: u32 = 4;
 
 /// The fewest pages of a database.
 const FEWEST_PAGES: u32 = 4 * FIRST_PAGES;
@@ -26,7 +26,7 @@ const FEWEST_PAGES: u32 = 4 * FIRST_PAGES;
 /// The first page of each database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Label {
+pub(crate) struct Label {
     magic: [u8; 8],
     version: u32,
     /// Databases that share the store.
@@ -41,16 +41,16 @@ const MAGIC: [u8; 8] = *b"frostdb\n";
 const VERSION: u32 = 1;
 
 /// The page with the label.
-pub const LABEL_PAGE: u32 = 0;
+pub(crate) const LABEL_PAGE: u32 = 0;
 /// The root of the tree of all tables.
-pub const CATALOG: u32 = 1;
+pub(crate) const CATALOG: u32 = 1;
 /// The root of the tree of pieces of long values.
-pub const OVERFLOW_TREE: u32 = 2;
+pub(crate) const OVERFLOW_TREE: u32 = 2;
 /// Pages that every database has from the beginning.
-pub const FIRST_PAGES: u32 = 3;
+pub(crate) const FIRST_PAGES: u32 = 3;
 
 /// A device with its store and its logs.
-pub struct Divided {
+pub(crate) struct Divided {
     /// The zones of the store.
     pub store: Arc<dyn Device>,
     /// The zones of each log.
@@ -60,7 +60,7 @@ pub struct Divided {
 impl Divided {
     /// The first `store_zones` zones are the store's; what is left is for the logs, and must be
     /// enough.
-    pub fn new(
+    pub(crate) fn new(
         device: &Arc<dyn Device>,
         store_zones: u32,
         log_zones: u32,
@@ -88,7 +88,7 @@ impl Divided {
     }
 
     /// Makes a store and logs.
-    pub fn format(device: &Arc<dyn Device>, create: &Create) -> Result<(), DbError> {
+    pub(crate) fn format(device: &Arc<dyn Device>, create: &Create) -> Result<(), DbError> {
         let geometry = device.geometry();
         let instances = create.instances.max(1);
         if instances > MOST_INSTANCES {
@@ -131,12 +131,12 @@ impl Divided {
 }
 
 /// The unique number of a log.
-pub fn log_id(store: &Store, instance: u32) -> Result<u64, DbError> {
+pub(crate) fn log_id(store: &Store, instance: u32) -> Result<u64, DbError> {
     Ok(number_of_log(store.info()?.store, instance))
 }
 
 /// The unique number of a log behind the store of this number.
-pub fn number_of_log(store: u64, instance: u32) -> u64 {
+pub(crate) fn number_of_log(store: u64, instance: u32) -> u64 {
     store.wrapping_add(u64::from(instance) << 1)
 }
 
@@ -156,7 +156,7 @@ fn write_first_pages(store: &Store, first: u32, label: &Label) -> Result<(), DbE
 }
 
 /// The label of the first database of a store.
-pub fn read_label(store: &Store) -> Result<Label, DbError> {
+pub(crate) fn read_label(store: &Store) -> Result<Label, DbError> {
     let mut page = [0; PAGE_BYTES];
     if !store.read(LABEL_PAGE, &mut page)? {
         return Err(DbError::NotADatabase);

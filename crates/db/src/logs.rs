@@ -16,7 +16,7 @@ use crate::wal::{FoundLog, logs_on};
 /// The chunks and notes of a store of so many zones that were durable, as the logs behind it say.
 /// The places of the logs are in a page of the store, which is not open yet, so they are looked
 /// for.
-pub fn durable_of_store(device: &Arc<dyn Device>, zones: u32) -> Result<Durable, DbError> {
+pub(crate) fn durable_of_store(device: &Arc<dyn Device>, zones: u32) -> Result<Durable, DbError> {
     let (store, geometry) = (Store::number_on(&**device)?, device.geometry());
     let all = logs_on(&**device, zones)?;
     let of_store = (0..MOST_INSTANCES).filter_map(|instance| {

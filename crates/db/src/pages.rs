@@ -14,7 +14,7 @@ use crate::DbError;
 const KEPT: u32 = 16;
 
 /// The numbers of the pages of a database.
-pub struct Pages {
+pub(crate) struct Pages {
     state: Mutex<State>,
     limit: u32,
 }
@@ -34,19 +34,19 @@ struct State {
 }
 
 /// A reservation of pages that a commit may need.
-pub struct Reservation<'p> {
+pub(crate) struct Reservation<'p> {
     pages: &'p Pages,
     count: u32,
 }
 
 impl Pages {
     /// A set without free pages; [`Pages::begin`] sets the free ones.
-    pub fn new(limit: u32) -> Self {
+    pub(crate) fn new(limit: u32) -> Self {
         Pages { state: Mutex::new(State { next: limit, ..State::default() }), limit }
     }
 
     /// All pages are free but those that are in use.
-    pub fn begin(&self, used: &Used) {
+    pub(crate) fn begin(&self, used: &Used) {
         let next = used.0.iter().rposition(|&is_used| is_used).map_or(0, |last| last + 1);
         let unused = (0..next as u32).rev().filter(|&page| !used.has(page));
         *self.state() = State { free: unused.collect(), next: next as u32, ..State::default() };
@@ -57,18 +57,18 @@ impl Pages {
     }
 
     /// Pages that a database can have.
-    pub fn limit(&self) -> u32 {
+    pub(crate) fn limit(&self) -> u32 {
         self.limit
     }
 
     /// Pages in use.
-    pub fn used(&self) -> u32 {
+    pub(crate) fn used(&self) -> u32 {
         let state = self.state();
         state.next - (state.free.len() + state.freed.len()) as u32
     }
 
     /// A page that is not in use.
-    pub fn take(&self) -> Result<u32, DbError> {
+    pub(crate) fn take(&self) -> Result<u32, DbError> {
         let mut state = self.state();
         if let Some(page) = state.free.pop() {
             return Ok(page);
@@ -81,12 +81,12 @@ impl Pages {
     }
 
     /// Takes back a page that was taken, and then not used.
-    pub fn give_back(&self, page: u32) {
+    pub(crate) fn give_back(&self, page: u32) {
         self.state().free.push(page);
     }
 
     /// The log record at `position` freed a page. Calls come mostly in the order of the log.
-    pub fn free(&self, position: u64, page: u32) {
+    pub(crate) fn free(&self, position: u64, page: u32) {
         let mut state = self.state();
         let behind = state.freed.partition_point(|&(other, _)| other <= position);
         state.freed.insert(behind, (position, page));
@@ -94,12 +94,12 @@ impl Pages {
 
     /// A freed page that may be trimmed, as the log is durable up to the record that freed it. The
     /// caller trims it and calls [`Pages::trimmed`]; until then the log is needed.
-    pub fn next_freed(&self, durable: u64) -> Option<(u64, u32)> {
+    pub(crate) fn next_freed(&self, durable: u64) -> Option<(u64, u32)> {
         self.state().freed.front().copied().filter(|&(position, _)| position <= durable)
     }
 
     /// A freed page was trimmed, and can be used again.
-    pub fn trimmed(&self, freed: (u64, u32)) {
+    pub(crate) fn trimmed(&self, freed: (u64, u32)) {
         let mut state = self.state();
         if let Some(index) = state.freed.iter().position(|&other| other == freed) {
             state.freed.remove(index);
@@ -108,17 +108,17 @@ impl Pages {
     }
 
     /// The log position of the first page that is freed, and not yet trimmed.
-    pub fn first_freed(&self) -> Option<u64> {
+    pub(crate) fn first_freed(&self) -> Option<u64> {
         self.state().freed.front().map(|&(position, _)| position)
     }
 
     /// The log is needed from a position on, until it is unpinned.
-    pub fn pin(&self, position: u64) {
+    pub(crate) fn pin(&self, position: u64) {
         *self.state().pinned.entry(position).or_default() += 1;
     }
 
     /// Ends one [`Pages::pin`].
-    pub fn unpin(&self, position: u64) {
+    pub(crate) fn unpin(&self, position: u64) {
         let pinned = &mut self.state().pinned;
         if let Some(count) = pinned.get_mut(&position) {
             *count -= 1;
@@ -129,18 +129,18 @@ impl Pages {
     }
 
     /// The first position that is pinned.
-    pub fn first_pinned(&self) -> Option<u64> {
+    pub(crate) fn first_pinned(&self) -> Option<u64> {
         self.state().pinned.keys().next().copied()
     }
 
     /// Reserves pages for a commit; an error if fewer are free. A few are kept for those that free
     /// others.
-    pub fn reserve(&self, count: u32) -> Result<Reservation<'_>, DbError> {
+    pub(crate) fn reserve(&self, count: u32) -> Result<Reservation<'_>, DbError> {
         self.reserve_beside(count, KEPT.min(self.limit / 64))
     }
 
     /// Reserves pages for a commit after which more are free.
-    pub fn reserve_to_free(&self, count: u32) -> Result<Reservation<'_>, DbError> {
+    pub(crate) fn reserve_to_free(&self, count: u32) -> Result<Reservation<'_>, DbError> {
         self.reserve_beside(count, 0)
     }
 
@@ -156,21 +156,21 @@ impl Pages {
 }
 
 /// A set of pages in use, according to the store and the log.
-pub struct Used(Vec<bool>);
+pub(crate) struct Used(Vec<bool>);
 
 impl Used {
     /// An empty set with room for `pages` pages.
-    pub fn none(pages: u32) -> Self {
+    pub(crate) fn none(pages: u32) -> Self {
         Used(vec![false; pages as usize])
     }
 
     /// True if the page is in use.
-    pub fn has(&self, page: u32) -> bool {
+    pub(crate) fn has(&self, page: u32) -> bool {
         self.0.get(page as usize).is_some_and(|&used| used)
     }
 
     /// Adds or removes a page.
-    pub fn set(&mut self, page: u32, used: bool) -> Result<(), DbError> {
+    pub(crate) fn set(&mut self, page: u32, used: bool) -> Result<(), DbError> {
         match self.0.get_mut(page as usize) {
             Some(entry) => *entry = used,
             None => return Err(DbError::Page { page, what: "is beyond the database" }),

@@ -2,7 +2,7 @@
 
 /// The room that the store has promised to a database.
 #[derive(Default)]
-pub struct Promised {
+pub(crate) struct Promised {
     /// Pages that commits may still change before the store is asked again.
     pub left: u64,
     /// Pages that commits under way may change.

@@ -10,23 +10,23 @@ use crate::node::{LONGEST_KEY, OVERFLOW, REFERENCE};
 use crate::overflow::Run;
 
 /// Pages got other contents, some were freed, and a node lost a child.
-pub const PAGES: u8 = 1;
+pub(crate) const PAGES: u8 = 1;
 /// A transaction's writes.
-pub const TRANSACTION: u8 = 2;
+pub(crate) const TRANSACTION: u8 = 2;
 /// A page was split in two.
-pub const SPLIT: u8 = 3;
+pub(crate) const SPLIT: u8 = 3;
 /// A tree was made, and a transaction's writes name it.
-pub const CREATE: u8 = 4;
+pub(crate) const CREATE: u8 = 4;
 /// Of the store so much was durable: all chunks up to a number, and all notes before one.
-pub const STORE: u8 = 5;
+pub(crate) const STORE: u8 = 5;
 
 /// A transaction's writes, which note pages that are taken before another names them.
-pub const TAKE: u8 = 6;
+pub(crate) const TAKE: u8 = 6;
 /// Pages are freed, and a transaction's writes are made that named them.
-pub const GIVE: u8 = 7;
+pub(crate) const GIVE: u8 = 7;
 
 /// Bytes of a write in a record beside key and value, at most.
-pub const WRITE_BYTES: usize = 11;
+pub(crate) const WRITE_BYTES: usize = 11;
 
 /// Trees that a record names once. A write names any further tree by its root.
 const TREES: usize = 15;
@@ -38,7 +38,7 @@ const PATCHES: u8 = 5;
 const HALF: usize = 15;
 
 /// Bytes that the writes of a transaction take in the log at most.
-pub fn logged_bytes(set: &WriteSet) -> usize {
+pub(crate) fn logged_bytes(set: &WriteSet) -> usize {
     set.len() * WRITE_BYTES + set.bytes()
 }
 
@@ -49,7 +49,7 @@ pub fn logged_bytes(set: &WriteSet) -> usize {
 /// many are left of it, in halves of a byte; but for deletes the length of the value, or of each
 /// patch its place and length; the rest of the key; the value, or the patches. Numbers are as short
 /// as they can be.
-pub fn put_writes(set: &WriteSet, into: &mut Vec<u8>) {
+pub(crate) fn put_writes(set: &WriteSet, into: &mut Vec<u8>) {
     into.reserve(logged_bytes(set));
     let mut trees: [Option<&Write>; TREES] = [None; TREES];
     for write in set.iter() {
@@ -98,7 +98,7 @@ pub fn put_writes(set: &WriteSet, into: &mut Vec<u8>) {
 
 /// One write of a transaction, as the log has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoggedWrite<'a> {
+pub(crate) struct LoggedWrite<'a> {
     /// The root of the tree.
     pub tree: u32,
     /// The record's key.
@@ -108,7 +108,7 @@ pub struct LoggedWrite<'a> {
 }
 
 /// Reads the writes of a record.
-pub struct LoggedWrites<'a> {
+pub(crate) struct LoggedWrites<'a> {
     rest: &'a [u8],
     /// The trees that were named, each with its last key.
     trees: Vec<(u32, Vec<u8>)>,
@@ -118,16 +118,16 @@ pub struct LoggedWrites<'a> {
 
 /// A record is not what its kind says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+pub(crate) struct Malformed;
 
 impl<'a> LoggedWrites<'a> {
     /// The writes of this record.
-    pub fn of(record: &'a [u8]) -> Self {
+    pub(crate) fn of(record: &'a [u8]) -> Self {
         LoggedWrites { rest: record, trees: Vec::new(), patches: Vec::new() }
     }
 
     /// The next write; an error in place of bytes that are no write.
-    pub fn read(&mut self) -> Result<Option<LoggedWrite<'_>>, Malformed> {
+    pub(crate) fn read(&mut self) -> Result<Option<LoggedWrite<'_>>, Malformed> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -235,7 +235,7 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
 
 /// A split: keys from `separator` on moved from one page to a new one on its right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Split<'a> {
+pub(crate) struct Split<'a> {
     /// The page that was split.
     pub left: u32,
     /// The new page.
@@ -251,7 +251,7 @@ pub struct Split<'a> {
 
 impl<'a> Split<'a> {
     /// The beginning of the record; the images follow.
-    pub fn head(&self) -> Vec<u8> {
+    pub(crate) fn head(&self) -> Vec<u8> {
         let mut head = Vec::with_capacity(16 + self.separator.len());
         for page in [self.left, self.right, self.parent] {
             head.extend_from_slice(&page.to_le_bytes());
@@ -262,7 +262,7 @@ impl<'a> Split<'a> {
     }
 
     /// Reads a record.
-    pub fn parse(mut record: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(mut record: &'a [u8]) -> Option<Self> {
         let [left, right, parent] =
             [take(&mut record)?, take(&mut record)?, take(&mut record)?].map(u32::from_le_bytes);
         let len = usize::from(u16::from_le_bytes(take(&mut record)?));
@@ -273,7 +273,7 @@ impl<'a> Split<'a> {
 
 /// A change of pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PageChanges<'a> {
+pub(crate) struct PageChanges<'a> {
     /// Pages that are freed.
     pub freed: Vec<u32>,
     /// Pages that get new contents.
@@ -287,7 +287,7 @@ pub struct PageChanges<'a> {
 
 impl<'a> PageChanges<'a> {
     /// The beginning of the record; the images follow.
-    pub fn head(&self) -> Vec<u8> {
+    pub(crate) fn head(&self) -> Vec<u8> {
         let mut head = Vec::with_capacity(16 + 4 * (self.freed.len() + self.changed.len()));
         for pages in [&self.freed, &self.changed] {
             head.extend_from_slice(&(pages.len() as u16).to_le_bytes());
@@ -303,7 +303,7 @@ impl<'a> PageChanges<'a> {
     }
 
     /// Reads a record.
-    pub fn parse(mut record: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(mut record: &'a [u8]) -> Option<Self> {
         let mut list = || {
             let count = u16::from_le_bytes(take(&mut record)?);
             let page = |_| take(&mut record).map(u32::from_le_bytes);
@@ -321,13 +321,13 @@ impl<'a> PageChanges<'a> {
 }
 
 /// The root that a record of [`CREATE`] makes, and the writes that name it.
-pub fn parse_create(mut record: &[u8]) -> Option<(u32, &[u8])> {
+pub(crate) fn parse_create(mut record: &[u8]) -> Option<(u32, &[u8])> {
     let root = u32::from_le_bytes(take(&mut record)?);
     Some((root, record))
 }
 
 /// The pages that a record of [`TAKE`] notes.
-pub fn parse_take(record: &[u8]) -> Option<Vec<Run>> {
+pub(crate) fn parse_take(record: &[u8]) -> Option<Vec<Run>> {
     let (mut runs, mut writes) = (Vec::new(), LoggedWrites::of(record));
     while let Some(LoggedWrite { tree, change, .. }) = writes.read().ok()? {
         let is_put = tree == OVERFLOW_TREE && change.kind == WriteKind::Put;
@@ -341,14 +341,14 @@ pub fn parse_take(record: &[u8]) -> Option<Vec<Run>> {
 
 /// The beginning of a record of [`GIVE`]: the number of runs of pages, and the runs. The writes
 /// follow.
-pub fn give_head(runs: &[Run]) -> Vec<u8> {
+pub(crate) fn give_head(runs: &[Run]) -> Vec<u8> {
     let mut head = (runs.len() as u32).to_le_bytes().to_vec();
     head.extend_from_slice(&Run::encode(runs));
     head
 }
 
 /// The pages that a record of [`GIVE`] frees, and the writes.
-pub fn parse_give(mut record: &[u8]) -> Option<(Vec<Run>, &[u8])> {
+pub(crate) fn parse_give(mut record: &[u8]) -> Option<(Vec<Run>, &[u8])> {
     let count = u32::from_le_bytes(take(&mut record)?) as usize;
     let (runs, writes) = record.split_at_checked(count.checked_mul(8)?)?;
     Some((Run::parse(runs)?, writes))

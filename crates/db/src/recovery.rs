@@ -37,7 +37,7 @@ pub struct Recovered {
 }
 
 /// Brings the trees up to the log's end, and reads the catalog.
-pub fn recover(core: &Core, progress: Option<&Progress>) -> Result<Recovered, DbError> {
+pub(crate) fn recover(core: &Core, progress: Option<&Progress>) -> Result<Recovered, DbError> {
     let space = core.trees.space();
     let stored = stored_pages(&space.store, space.first, space.pages)?;
     let recovered = Recovery { core, progress, found: Recovered::default() }.run(&stored)?;

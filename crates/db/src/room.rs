@@ -19,7 +19,7 @@ use crate::promised::Promised;
 const AHEAD: (u64, u64) = (64, 4);
 
 /// Pages that a commit may change until this is dropped.
-pub struct PageRoom<'c> {
+pub(crate) struct PageRoom<'c> {
     core: &'c Core,
     pages: u64,
 }
@@ -30,7 +30,7 @@ impl Core {
     ///
     /// # Errors
     /// The store has no room for them.
-    pub fn page_room(&self, pages: u64, shrinks: bool) -> Result<PageRoom<'_>, DbError> {
+    pub(crate) fn page_room(&self, pages: u64, shrinks: bool) -> Result<PageRoom<'_>, DbError> {
         let mut is_written = false;
         loop {
             let mut state = self.promised.lock();

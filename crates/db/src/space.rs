@@ -13,7 +13,7 @@ use crate::wal::Lsn;
 
 /// A range of a store's LBAs.
 #[derive(Clone)]
-pub struct PageSpace {
+pub(crate) struct PageSpace {
     /// The store.
     pub store: Arc<Store>,
     /// The first LBA.
@@ -23,7 +23,7 @@ pub struct PageSpace {
 }
 
 /// A page on its way to the store.
-pub struct Outgoing<'a> {
+pub(crate) struct Outgoing<'a> {
     /// Its number.
     pub page: u32,
     /// Its content.
@@ -37,7 +37,7 @@ pub struct Outgoing<'a> {
 }
 
 /// Changes of a page on their way to the store.
-pub struct OutgoingDelta<'a> {
+pub(crate) struct OutgoingDelta<'a> {
     /// Its number.
     pub page: u32,
     /// What changed.
@@ -48,24 +48,24 @@ pub struct OutgoingDelta<'a> {
 
 impl PageSpace {
     /// True if the store writes a page as the words that changed.
-    pub fn has_deltas(&self) -> bool {
+    pub(crate) fn has_deltas(&self) -> bool {
         self.store.has_deltas()
     }
 
     /// Number of the database among those that share the store.
-    pub fn instance(&self) -> u32 {
+    pub(crate) fn instance(&self) -> u32 {
         self.first / self.pages.max(1)
     }
 
     /// Tells the store up to where the log is durable, so that its next chunks and checkpoints say
     /// so.
-    pub fn tell_log(&self, durable: Lsn) -> Result<(), DbError> {
+    pub(crate) fn tell_log(&self, durable: Lsn) -> Result<(), DbError> {
         Ok(self.store.set_mark(self.instance(), durable)?)
     }
 
     /// Reads a page, and finds the words in which it may differ from its
     /// [base](PageWrite::changed).
-    pub fn read(&self, page: u32, into: &mut [u8]) -> Result<ChangedWords, DbError> {
+    pub(crate) fn read(&self, page: u32, into: &mut [u8]) -> Result<ChangedWords, DbError> {
         let mut changed = ChangedWords::NONE;
         let found = self.store.read_changed(self.first + page, into, &mut changed)?;
         Self::written(page, found).map(|()| changed)
@@ -73,7 +73,7 @@ impl PageSpace {
 
     /// Reads a page as changes of it make it that are not written, and finds the words in which it
     /// may differ from its base.
-    pub fn read_with(
+    pub(crate) fn read_with(
         &self,
         page: u32,
         kept: &PageDelta,
@@ -86,7 +86,10 @@ impl PageSpace {
 
     /// Reads pages of these LBAs side by side, and finds the words in which each may differ from
     /// its base.
-    pub fn read_together(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<ChangedWords, DbError>> {
+    pub(crate) fn read_together(
+        &self,
+        reads: &mut [PageRead<'_>],
+    ) -> Vec<Result<ChangedWords, DbError>> {
         let results = self.store.read_pages(reads);
         let found = |(read, found): (&PageRead<'_>, Result<bool, StoreError>)| {
             Self::written(read.lba - self.first, found?).map(|()| read.changed)
@@ -100,13 +103,13 @@ impl PageSpace {
     }
 
     /// Writes pages, in order.
-    pub fn write(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
+    pub(crate) fn write(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
         let writes: Vec<_> = pages.iter().map(|out| self.page_write(out)).collect();
         Ok(self.store.write_batch(&writes)?)
     }
 
     /// Writes changes of pages, in order. Returns those pages whose base takes no delta.
-    pub fn write_deltas(&self, deltas: &[OutgoingDelta<'_>]) -> Result<Vec<u32>, DbError> {
+    pub(crate) fn write_deltas(&self, deltas: &[OutgoingDelta<'_>]) -> Result<Vec<u32>, DbError> {
         let writes: Vec<_> = deltas
             .iter()
             .map(|out| DeltaWrite {
@@ -120,7 +123,7 @@ impl PageSpace {
     }
 
     /// A page as the store gets it.
-    pub fn page_write<'a>(&self, out: &'a Outgoing<'_>) -> PageWrite<'a> {
+    pub(crate) fn page_write<'a>(&self, out: &'a Outgoing<'_>) -> PageWrite<'a> {
         PageWrite {
             lba: self.first + out.page,
             page: out.bytes,
@@ -130,7 +133,7 @@ impl PageSpace {
     }
 
     /// Forgets a page.
-    pub fn trim(&self, page: u32) -> Result<(), DbError> {
+    pub(crate) fn trim(&self, page: u32) -> Result<(), DbError> {
         self.store.trim(self.first + page)?;
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::overflow::ValueReader;
 use crate::tree::{Trees, leaf_cache};
 
 /// A view of the trees as of a snapshot, with uncommitted writes over it.
-pub struct View<'d> {
+pub(crate) struct View<'d> {
     /// The trees.
     pub trees: &'d Trees,
     snapshot: Snapshot<'d>,
@@ -20,7 +20,11 @@ pub struct View<'d> {
 
 impl<'d> View<'d> {
     /// A view of the commits that are complete now.
-    pub fn begin(trees: &'d Trees, writes: Option<Arc<WriteSet>>, serializable: bool) -> Self {
+    pub(crate) fn begin(
+        trees: &'d Trees,
+        writes: Option<Arc<WriteSet>>,
+        serializable: bool,
+    ) -> Self {
         let reads = serializable.then(|| Box::new(trees.window.reads()));
         // After that: the commits behind the snapshot are kept.
         let snapshot = trees.versions.snapshot(&trees.window);
@@ -29,13 +33,13 @@ impl<'d> View<'d> {
 
     /// Log position up to which commits are seen.
     #[inline]
-    pub fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.snapshot.position()
     }
 
     /// The writes; none if it may not write.
     #[inline]
-    pub fn writes(&self) -> &WriteSet {
+    pub(crate) fn writes(&self) -> &WriteSet {
         static NOTHING: WriteSet = WriteSet::new();
         self.writes.as_deref().unwrap_or(&NOTHING)
     }
@@ -43,7 +47,12 @@ impl<'d> View<'d> {
     /// Puts the value of a key into `value`, or the reference to its pieces: from the own writes,
     /// or else from the snapshot.
     #[inline]
-    pub fn find(&self, tree: u32, key: &[u8], value: &mut Vec<u8>) -> Result<Lookup, DbError> {
+    pub(crate) fn find(
+        &self,
+        tree: u32,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<Lookup, DbError> {
         let (trees, snapshot) = (self.trees, self.snapshot.position());
         let Some(writes) = &self.writes else {
             return Ok(trees.get(tree, key, snapshot, value)?.0);
@@ -74,13 +83,13 @@ impl<'d> View<'d> {
     }
 
     /// A view of the same snapshot without the writes.
-    pub fn alike(&self) -> View<'d> {
+    pub(crate) fn alike(&self) -> View<'d> {
         let snapshot = self.trees.versions.alike(&self.snapshot);
         View { trees: self.trees, snapshot, writes: None, reads: None }
     }
 
     /// Replaces a reference to a long value by the value.
-    pub fn join(&self, value: &mut Vec<u8>) -> Result<(), DbError> {
+    pub(crate) fn join(&self, value: &mut Vec<u8>) -> Result<(), DbError> {
         let reference = std::mem::take(value);
         let Some(mut reader) = ValueReader::new(self, Lookup::Overflow, reference)? else {
             return Ok(());

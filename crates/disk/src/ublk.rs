@@ -42,15 +42,15 @@ const EOPNOTSUPP: i32 = 95;
 
 /// Kinds of requests, and their flags.
 mod op {
-    pub const READ: u32 = 0;
-    pub const WRITE: u32 = 1;
-    pub const FLUSH: u32 = 2;
-    pub const DISCARD: u32 = 3;
-    pub const WRITE_ZEROES: u32 = 5;
-    pub const KIND: u32 = 0xff;
-    pub const FUA: u32 = 1 << 13;
+    pub(super) const READ: u32 = 0;
+    pub(super) const WRITE: u32 = 1;
+    pub(super) const FLUSH: u32 = 2;
+    pub(super) const DISCARD: u32 = 3;
+    pub(super) const WRITE_ZEROES: u32 = 5;
+    pub(super) const KIND: u32 = 0xff;
+    pub(super) const FUA: u32 = 1 << 13;
     /// Zeroes shall take space.
-    pub const NO_HOLE: u32 = 1 << 15;
+    pub(super) const NO_HOLE: u32 = 1 << 15;
 }
 
 /// An error of the block device itself.

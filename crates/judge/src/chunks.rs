@@ -9,7 +9,7 @@ use crate::metadata::Metadata;
 use crate::page::{ChunkHead, HEAD, MetaPage, PAGE, PageHead, Place, sum_of};
 
 /// A chunk that the checkpoint does not cover.
-pub struct Late {
+pub(crate) struct Late {
     pub zone: u32,
     pub opening: u64,
     pub seq: u64,
@@ -21,7 +21,7 @@ pub struct Late {
 
 /// A group that was not known to be durable when a chunk was sealed.
 #[derive(Clone, Copy)]
-pub struct ChunkGroup {
+pub(crate) struct ChunkGroup {
     /// Number of the first chunk that may hold pages of it.
     pub from: u64,
     /// User writes before its first page.
@@ -30,7 +30,7 @@ pub struct ChunkGroup {
 }
 
 impl ChunkGroup {
-    pub fn has(&self, row: &PageRow) -> bool {
+    pub(crate) fn has(&self, row: &PageRow) -> bool {
         row.time > self.time && row.time - self.time <= u64::from(self.pages)
     }
 
@@ -45,7 +45,7 @@ impl ChunkGroup {
 }
 
 /// A record of a chunk.
-pub struct PageRow {
+pub(crate) struct PageRow {
     pub lba: u32,
     pub kind: Kind,
     pub time: u64,
@@ -57,7 +57,7 @@ pub struct PageRow {
 
 /// The part of its page that a record has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub(crate) enum Kind {
     Image,
     Delta,
     Tail,
@@ -71,7 +71,7 @@ impl Kind {
 
 impl Late {
     /// Drops the pages that are not what the header says.
-    pub fn leave_whole_pages(&mut self, device: &dyn Device) -> Result<(), Undecided> {
+    pub(crate) fn leave_whole_pages(&mut self, device: &dyn Device) -> Result<(), Undecided> {
         let mut whole = Vec::new();
         for row in self.rows.drain(..) {
             let Place { at, bytes, sum, .. } = row.place;
@@ -93,7 +93,7 @@ struct Start {
 
 /// All late chunks: in zones of the table, those behind the covered part; in zones that notes say
 /// were opened later, all from the beginning.
-pub fn late_chunks(device: &dyn Device, meta: &Metadata) -> Result<Vec<Late>, Undecided> {
+pub(crate) fn late_chunks(device: &dyn Device, meta: &Metadata) -> Result<Vec<Late>, Undecided> {
     let mut starts: BTreeMap<(u32, u64), Start> = BTreeMap::new();
     for zone in meta.zones.values() {
         let first = zone.used / (PAGE as u32 / meta.unit);

@@ -8,7 +8,7 @@ use crate::Undecided;
 use crate::page::{HEAD, LogHead, MetaPage, PAGE, PageHead, Place, read, u32_at, u64_at};
 
 /// The records of the metadata zones that say which pages the store has.
-pub struct Metadata {
+pub(crate) struct Metadata {
     pub store: u64,
     /// Bytes of a unit.
     pub unit: u32,
@@ -33,7 +33,7 @@ pub struct Metadata {
 }
 
 /// A zone that held pages at the checkpoint.
-pub struct CheckpointZone {
+pub(crate) struct CheckpointZone {
     pub device_zone: u32,
     pub opening: u64,
     /// In units.
@@ -45,7 +45,7 @@ pub struct CheckpointZone {
 
 /// A chunk of a zone at the checkpoint.
 #[derive(Clone, Copy)]
-pub struct CheckpointChunk {
+pub(crate) struct CheckpointChunk {
     /// Its first page in the zone of the volume.
     first: u32,
     /// The page of the device's zone where its header begins.
@@ -54,17 +54,17 @@ pub struct CheckpointChunk {
 }
 
 /// A page that was trimmed after the checkpoint.
-pub struct TrimmedPage {
+pub(crate) struct TrimmedPage {
     pub lba: u32,
     pub time: u64,
     pub serial: u64,
 }
 
 /// The places of a page's image, its delta and its tail.
-pub type Places = [Option<Place>; 3];
+pub(crate) type Places = [Option<Place>; 3];
 
 /// A leaf of the map at the checkpoint.
-pub struct MapLeaf {
+pub(crate) struct MapLeaf {
     pub number: u32,
     bytes: Vec<u8>,
 }
@@ -73,7 +73,7 @@ impl MapLeaf {
     /// Its pages, each with the places of its image, its delta and its tail: behind the rows of all
     /// images are those of the deltas and tails that there are, each behind twice the index of its
     /// page and 1, or 2 for a tail.
-    pub fn pages(&self, meta: &Metadata) -> BTreeMap<u32, Places> {
+    pub(crate) fn pages(&self, meta: &Metadata) -> BTreeMap<u32, Places> {
         let mut pages = BTreeMap::new();
         for index in 0..meta.leaf {
             if let Some(place) = self.place(meta, index * meta.row) {
@@ -138,7 +138,7 @@ struct LogRecord {
 }
 
 impl Metadata {
-    pub fn read(device: &dyn Device) -> Result<Metadata, Undecided> {
+    pub(crate) fn read(device: &dyn Device) -> Result<Metadata, Undecided> {
         let (block, head) = superblock(device)?;
         let device_pages = block.u32(112);
         let records = records(device, &block, &head, device_pages)?;

@@ -5,16 +5,16 @@ use frostline_zone::Device;
 use crate::Undecided;
 
 /// Bytes in a page.
-pub const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 /// Bytes of a head.
-pub const HEAD: usize = 72;
+pub(crate) const HEAD: usize = 72;
 
 /// The bytes of a page.
-pub struct MetaPage(Vec<u8>);
+pub(crate) struct MetaPage(Vec<u8>);
 
 /// The fields that all heads have, with the names of docs/recovery.md.
 #[derive(Clone, Copy, Debug)]
-pub struct PageHead {
+pub(crate) struct PageHead {
     pub kind: u32,
     pub store: u64,
     pub seq: u64,
@@ -24,7 +24,7 @@ pub struct PageHead {
 
 /// The other fields of a chunk's head.
 #[derive(Clone, Copy, Debug)]
-pub struct ChunkHead {
+pub(crate) struct ChunkHead {
     pub records: u32,
     /// In units.
     pub header: u32,
@@ -36,7 +36,7 @@ pub struct ChunkHead {
 
 /// The other fields of the head of a record of the metadata log.
 #[derive(Clone, Copy, Debug)]
-pub struct LogHead {
+pub(crate) struct LogHead {
     pub rows: u32,
     pub payload: u32,
     pub sum: u32,
@@ -44,20 +44,24 @@ pub struct LogHead {
 
 impl MetaPage {
     /// Reads a page of a zone; `None` if it is not before the write pointer.
-    pub fn read(device: &dyn Device, zone: u32, page: u32) -> Result<Option<MetaPage>, Undecided> {
+    pub(crate) fn read(
+        device: &dyn Device,
+        zone: u32,
+        page: u32,
+    ) -> Result<Option<MetaPage>, Undecided> {
         Ok(read(device, zone, page, 1)?.map(MetaPage))
     }
 
-    pub fn u32(&self, at: usize) -> u32 {
+    pub(crate) fn u32(&self, at: usize) -> u32 {
         u32_at(&self.0, at)
     }
 
-    pub fn u64(&self, at: usize) -> u64 {
+    pub(crate) fn u64(&self, at: usize) -> u64 {
         u64_at(&self.0, at)
     }
 
     /// The head of the page; `None` if the page is damaged or does not describe other pages.
-    pub fn head(&self) -> Option<PageHead> {
+    pub(crate) fn head(&self) -> Option<PageHead> {
         let whole = self.0[..4] == *b"FRST" && self.u32(4) == crc32c::crc32c(&self.0[8..]);
         whole.then(|| PageHead {
             kind: self.u32(8),
@@ -68,7 +72,7 @@ impl MetaPage {
         })
     }
 
-    pub fn chunk_head(&self) -> ChunkHead {
+    pub(crate) fn chunk_head(&self) -> ChunkHead {
         ChunkHead {
             records: self.u32(40) & 0xffff,
             header: self.u32(40) >> 16,
@@ -79,23 +83,23 @@ impl MetaPage {
         }
     }
 
-    pub fn log_head(&self) -> LogHead {
+    pub(crate) fn log_head(&self) -> LogHead {
         LogHead { rows: self.u32(40), payload: self.u32(44), sum: self.u32(52) }
     }
 
     /// Of a table: number of the part, number of parts, bytes of all.
-    pub fn table_part(&self) -> (u32, u64, u64) {
+    pub(crate) fn table_part(&self) -> (u32, u64, u64) {
         (self.u32(48), self.u64(56), self.u64(64))
     }
 
     /// Of notes: all chunks up to this number were durable.
-    pub fn chunks_durable(&self) -> u64 {
+    pub(crate) fn chunks_durable(&self) -> u64 {
         self.u64(56)
     }
 }
 
 /// Reads `pages` pages of a zone; `None` unless all of them are before the write pointer.
-pub fn read(
+pub(crate) fn read(
     device: &dyn Device,
     zone: u32,
     page: u32,
@@ -112,7 +116,7 @@ pub fn read(
 
 /// The place of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub(crate) struct Place {
     /// CheckpointZone of the device.
     pub zone: u32,
     /// The opening of the zone that the checkpoint knows; of a later record none.
@@ -125,7 +129,7 @@ pub struct Place {
 }
 
 /// Bytes of a zone; `None` if they are not before the write pointer.
-pub fn bytes_of(
+pub(crate) fn bytes_of(
     device: &dyn Device,
     zone: u32,
     at: u64,
@@ -138,7 +142,7 @@ pub fn bytes_of(
 }
 
 /// CRC-32C of bytes of a zone; `None` if they are not before the write pointer.
-pub fn sum_of(
+pub(crate) fn sum_of(
     device: &dyn Device,
     zone: u32,
     at: u64,
@@ -147,10 +151,10 @@ pub fn sum_of(
     Ok(bytes_of(device, zone, at, bytes)?.map(|bytes| crc32c::crc32c(&bytes)))
 }
 
-pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }

@@ -19,12 +19,12 @@ pub(crate) struct Adam {
 
 impl Adam {
     /// An optimiser of `values` values, before its first step.
-    pub fn new(rate: f32, values: usize) -> Self {
+    pub(crate) fn new(rate: f32, values: usize) -> Self {
         Adam { rate, powers: [1.0; 2], mean: vec![0.0; values], square: vec![0.0; values] }
     }
 
     /// One step of a network's values down their gradient.
-    pub fn step(&mut self, values: &mut [f32], gradient: &[f32]) {
+    pub(crate) fn step(&mut self, values: &mut [f32], gradient: &[f32]) {
         self.powers = [self.powers[0] * BETA1, self.powers[1] * BETA2];
         let [p1, p2] = self.powers;
         let rate = self.rate * (1.0 - p2).sqrt() / (1.0 - p1);

@@ -48,7 +48,7 @@ pub(crate) struct Logistic {
 impl Logistic {
     /// The part of a sample with this score and this label, 0 or 1.
     #[inline(always)]
-    pub fn of(score: f64, label: f64) -> Self {
+    pub(crate) fn of(score: f64, label: f64) -> Self {
         let e = decay(score.abs());
         let share = 1.0 / (1.0 + e);
         let probability = if score < 0.0 { e * share } else { share };

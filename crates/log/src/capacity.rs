@@ -65,7 +65,7 @@ pub(crate) enum Trigger {
 }
 
 impl Trigger {
-    pub fn new(capacity: Capacity) -> Result<Self, LogError> {
+    pub(crate) fn new(capacity: Capacity) -> Result<Self, LogError> {
         match capacity {
             Capacity::Elastic { gp } => Ok(Trigger::Garbage { gp: parts(gp)? }),
             Capacity::Fixed { reserve, .. } => Ok(Trigger::Free { reserve: at_least(reserve) }),
@@ -77,7 +77,7 @@ impl Trigger {
 
     /// True if cleaning is due.
     #[inline(always)]
-    pub fn is_due(self, garbage: u64, written: u64, free: usize) -> bool {
+    pub(crate) fn is_due(self, garbage: u64, written: u64, free: usize) -> bool {
         match self {
             Trigger::Garbage { gp } => garbage * PARTS > gp * written,
             Trigger::Free { reserve } => free < reserve,
@@ -86,7 +86,7 @@ impl Trigger {
     }
 
     /// True if fewer zones are free than are kept.
-    pub fn lacks_zones(self, free: usize) -> bool {
+    pub(crate) fn lacks_zones(self, free: usize) -> bool {
         match self {
             Trigger::Garbage { .. } => false,
             Trigger::Free { reserve } | Trigger::Either { reserve, .. } => free < reserve,
@@ -98,7 +98,7 @@ impl Trigger {
     /// so the inner loop needs no test. In a fixed volume that is short of zones, any write may
     /// make a victim.
     #[inline(always)]
-    pub fn slack(self, garbage: u64, written: u64, free: usize) -> u64 {
+    pub(crate) fn slack(self, garbage: u64, written: u64, free: usize) -> u64 {
         match self {
             Trigger::Free { reserve } | Trigger::Either { reserve, .. } if free < reserve => 1,
             Trigger::Garbage { gp } | Trigger::Either { gp, .. } => {

@@ -18,24 +18,24 @@ const BARRED: i32 = -(1 << 30);
 impl Garbage {
     /// The number of a free zone. Increments of zone 0, which does not exist, count the first
     /// writes of pages.
-    pub const FREE: Garbage = Garbage(i32::MIN);
+    pub(crate) const FREE: Garbage = Garbage(i32::MIN);
 
     /// The number of an open zone without garbage.
-    pub const OPENED: Garbage = Garbage(BARRED);
+    pub(crate) const OPENED: Garbage = Garbage(BARRED);
 
     /// True if the zone holds no pages.
-    pub fn is_free(self) -> bool {
+    pub(crate) fn is_free(self) -> bool {
         self == Garbage::FREE
     }
 
     /// True if the zone is sealed and not quarantined.
     #[inline(always)]
-    pub fn is_sealed(self) -> bool {
+    pub(crate) fn is_sealed(self) -> bool {
         self.0 >= 0
     }
 
     /// Garbage pages, whatever the state of the zone.
-    pub fn pages(self) -> u32 {
+    pub(crate) fn pages(self) -> u32 {
         let barred = if self.is_free() { i32::MIN } else { BARRED };
         let pages = if self.is_sealed() { self.0 } else { self.0.wrapping_sub(barred) };
         pages as u32
@@ -43,29 +43,29 @@ impl Garbage {
 
     /// Counts one more garbage page.
     #[inline(always)]
-    pub fn increment(&mut self) {
+    pub(crate) fn increment(&mut self) {
         self.0 = self.0.wrapping_add(1);
     }
 
     /// Increments since an earlier moment.
     #[inline(always)]
-    pub fn since(self, earlier: Garbage) -> u64 {
+    pub(crate) fn since(self, earlier: Garbage) -> u64 {
         self.0.wrapping_sub(earlier.0) as u64
     }
 
     /// Counts more garbage pages.
-    pub fn add(&mut self, pages: u32) {
+    pub(crate) fn add(&mut self, pages: u32) {
         self.0 += pages as i32;
     }
 
     /// Lets an open or quarantined zone be a victim from now on.
-    pub fn admit(&mut self) {
+    pub(crate) fn admit(&mut self) {
         debug_assert!(!self.is_free() && !self.is_sealed());
         self.0 -= BARRED;
     }
 
     /// Excludes a sealed zone from being a victim from now on.
-    pub fn bar(&mut self) {
+    pub(crate) fn bar(&mut self) {
         debug_assert!(self.is_sealed());
         self.0 += BARRED;
     }

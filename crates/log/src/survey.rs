@@ -37,7 +37,7 @@ impl Survey {
     /// `lba` is placed at time `now`. `at` finds the states of pages that have a slot; `fetch`
     /// prefetches those of LBAs in order from one on, [`TOGETHER`] turns before the first is shown.
     #[inline(always)]
-    pub fn show<S: Scheme>(
+    pub(crate) fn show<S: Scheme>(
         &mut self,
         scheme: &mut S,
         lba: u64,

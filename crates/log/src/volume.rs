@@ -140,17 +140,17 @@ pub(crate) struct Cursor {
 impl Cursor {
     /// A class without an open zone. Its place is beyond any reverse map, so that one comparison
     /// finds both a bad index and a closed class.
-    pub const CLOSED: Cursor = Cursor { slot: 0, end: 0, counted: 0, gap: 1 };
+    pub(crate) const CLOSED: Cursor = Cursor { slot: 0, end: 0, counted: 0, gap: 1 };
 
     /// Index of the next slot in the reverse map.
     #[inline(always)]
-    pub fn place(&self) -> usize {
+    pub(crate) fn place(&self) -> usize {
         self.slot.wrapping_sub(self.gap) as usize
     }
 
     /// True if no zone is open, or it is full.
     #[inline(always)]
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.slot == self.end
     }
 }
@@ -247,7 +247,7 @@ impl<P> Default for Batch<P> {
 }
 
 impl<P> Batch<P> {
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.words.clear();
         self.lbas.clear();
         self.states.clear();
@@ -256,7 +256,7 @@ impl<P> Batch<P> {
     }
 
     /// Lets the scheme place all pages of the batch.
-    pub fn ask<S: Scheme<Page = P>>(&mut self, scheme: &mut S, victim: &Victim) {
+    pub(crate) fn ask<S: Scheme<Page = P>>(&mut self, scheme: &mut S, victim: &Victim) {
         let Batch { lbas, states, last, hotness, classes, .. } = self;
         classes.clear();
         classes.resize(lbas.len(), None);

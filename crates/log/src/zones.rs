@@ -238,14 +238,14 @@ pub(crate) struct Overwrites<'a> {
 impl Overwrites<'_> {
     /// First writes of pages in this run; they make nothing garbage.
     #[inline(always)]
-    pub fn firsts(&self) -> u64 {
+    pub(crate) fn firsts(&self) -> u64 {
         self.garbage[0].since(Garbage::FREE)
     }
 
     /// Turns a copy in this zone into garbage; zone 0 if the page had no copy. Returns the zone's
     /// class.
     #[inline(always)]
-    pub fn discard(&mut self, zone: u32) -> usize {
+    pub(crate) fn discard(&mut self, zone: u32) -> usize {
         self.garbage[zone as usize].increment();
         usize::from(self.class[zone as usize])
     }

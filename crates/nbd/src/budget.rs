@@ -3,25 +3,25 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Bytes that are given out and returned.
-pub struct Budget {
+pub(crate) struct Budget {
     free: Mutex<usize>,
     returned: Condvar,
 }
 
 /// A share of the budget, returned when it is dropped.
-pub struct Share<'a> {
+pub(crate) struct Share<'a> {
     budget: &'a Budget,
     bytes: usize,
 }
 
 impl Budget {
     /// A budget of `bytes` bytes.
-    pub fn new(bytes: usize) -> Self {
+    pub(crate) fn new(bytes: usize) -> Self {
         Budget { free: Mutex::new(bytes), returned: Condvar::new() }
     }
 
     /// Waits until `bytes` bytes are free, and takes them. `bytes` must not exceed the budget.
-    pub fn take(&self, bytes: usize) -> Share<'_> {
+    pub(crate) fn take(&self, bytes: usize) -> Share<'_> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let enough = self.returned.wait_while(free, |free| *free < bytes);
         *enough.unwrap_or_else(PoisonError::into_inner) -= bytes;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::address::Address;
 
 /// A listening socket.
-pub enum Listener {
+pub(crate) enum Listener {
     /// A socket of the network.
     Tcp(TcpListener),
     /// A socket in the file system. The path of one that was made here is removed when it is
@@ -22,7 +22,7 @@ pub enum Listener {
 impl Listener {
     /// Listens on an address. If a server that was killed left its socket in the file system, the
     /// socket is replaced.
-    pub fn bind(address: &Address) -> io::Result<Listener> {
+    pub(crate) fn bind(address: &Address) -> io::Result<Listener> {
         let listener = match address {
             Address::Tcp(address) => Listener::Tcp(TcpListener::bind(address)?),
             Address::Unix(path) => {
@@ -64,7 +64,7 @@ impl Listener {
     }
 
     /// The address, with the port that was chosen.
-    pub fn address(&self) -> io::Result<Address> {
+    pub(crate) fn address(&self) -> io::Result<Address> {
         match self {
             Listener::Tcp(socket) => socket.local_addr().map(Address::Tcp),
             Listener::Unix(_, Some(path)) => Ok(Address::Unix(path.clone())),
@@ -77,7 +77,7 @@ impl Listener {
     }
 
     /// The next connection; an error of kind `WouldBlock` if there is none now.
-    pub fn accept(&self) -> io::Result<Connection> {
+    pub(crate) fn accept(&self) -> io::Result<Connection> {
         let connection = match self {
             Listener::Tcp(socket) => Connection::Tcp(socket.accept()?.0),
             Listener::Unix(socket, _) => Connection::Unix(socket.accept()?.0),
@@ -114,7 +114,7 @@ impl Drop for Listener {
 
 /// A connection.
 #[derive(Debug)]
-pub enum Connection {
+pub(crate) enum Connection {
     /// A connection over the network.
     Tcp(TcpStream),
     /// A connection over the file system.
@@ -123,7 +123,7 @@ pub enum Connection {
 
 impl Connection {
     /// Another handle of the connection.
-    pub fn try_clone(&self) -> io::Result<Connection> {
+    pub(crate) fn try_clone(&self) -> io::Result<Connection> {
         match self {
             Connection::Tcp(socket) => socket.try_clone().map(Connection::Tcp),
             Connection::Unix(socket) => socket.try_clone().map(Connection::Unix),
@@ -143,7 +143,7 @@ impl Connection {
     }
 
     /// Ends the connection in both directions, for all handles.
-    pub fn shut_down(&self) {
+    pub(crate) fn shut_down(&self) {
         // The client may have ended it already.
         let _ = match self {
             Connection::Tcp(socket) => socket.shutdown(Shutdown::Both),
@@ -154,19 +154,19 @@ impl Connection {
 
 /// A connection whose reads and writes all end by a moment, however little the client sends or
 /// takes at a time.
-pub struct UntilMoment {
+pub(crate) struct UntilMoment {
     connection: Connection,
     end: Instant,
 }
 
 impl UntilMoment {
     /// Lets reads and writes fail `time` from now.
-    pub fn new(connection: Connection, time: Duration) -> Self {
+    pub(crate) fn new(connection: Connection, time: Duration) -> Self {
         UntilMoment { connection, end: Instant::now() + time }
     }
 
     /// The connection, which waits for its client again.
-    pub fn without_end(self) -> io::Result<Connection> {
+    pub(crate) fn without_end(self) -> io::Result<Connection> {
         self.connection.set_timeout(None)?;
         Ok(self.connection)
     }

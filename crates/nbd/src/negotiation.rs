@@ -22,7 +22,7 @@ const LONGEST_NAME: u32 = 4096;
 
 /// The result of the negotiation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Agreed {
+pub(crate) struct Agreed {
     /// True if replies are structured.
     pub is_structured: bool,
     /// True if the client may ask for block status.
@@ -31,7 +31,7 @@ pub struct Agreed {
 
 /// The export in the handshake.
 #[derive(Clone, Copy, Debug)]
-pub struct ShownExport {
+pub(crate) struct ShownExport {
     /// Size in bytes.
     pub size: u64,
     /// True if clients can't write.
@@ -39,11 +39,11 @@ pub struct ShownExport {
 }
 
 /// Both directions of a connection.
-pub trait Stream: Read + Write {}
+pub(crate) trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
 /// Negotiates. `None` if the client ends the connection.
-pub fn negotiate(stream: &mut dyn Stream, shown: ShownExport) -> io::Result<Option<Agreed>> {
+pub(crate) fn negotiate(stream: &mut dyn Stream, shown: ShownExport) -> io::Result<Option<Agreed>> {
     stream.write_all(&wire::HELLO.to_be_bytes())?;
     stream.write_all(&wire::OPTION.to_be_bytes())?;
     let ours = handshake::FIXED_NEWSTYLE | handshake::NO_ZEROES;

@@ -9,13 +9,13 @@ use crate::request::{NbdRequest, Refusal};
 use crate::wire::{CHUNK, SIMPLE_REPLY, chunk};
 
 /// The number of the only metadata context, `base:allocation`.
-pub const ALLOCATION: u32 = 1;
+pub(crate) const ALLOCATION: u32 = 1;
 
 /// The flags of a hole: it takes no space, and reads as zeroes.
 const HOLE: u32 = 1 | 2;
 
 /// The sender of replies to a client, shared by several threads.
-pub struct Replies<W> {
+pub(crate) struct Replies<W> {
     to: Mutex<W>,
     /// True if reads are answered with structured replies.
     is_structured: bool,
@@ -23,17 +23,17 @@ pub struct Replies<W> {
 
 impl<W: Write> Replies<W> {
     /// A sender of replies over `to`.
-    pub fn new(to: W, is_structured: bool) -> Self {
+    pub(crate) fn new(to: W, is_structured: bool) -> Self {
         Replies { to: Mutex::new(to), is_structured }
     }
 
     /// Replies that the request is done.
-    pub fn done(&self, request: &NbdRequest) -> io::Result<()> {
+    pub(crate) fn done(&self, request: &NbdRequest) -> io::Result<()> {
         self.send(&[&simple(request, 0)])
     }
 
     /// Replies that the request failed.
-    pub fn refuse(&self, request: &NbdRequest, why: Refusal, text: &str) -> io::Result<()> {
+    pub(crate) fn refuse(&self, request: &NbdRequest, why: Refusal, text: &str) -> io::Result<()> {
         if !self.is_structured {
             return self.send(&[&simple(request, why as u32)]);
         }
@@ -46,7 +46,7 @@ impl<W: Write> Replies<W> {
 
     /// Replies to a read with its bytes. Holes are sent as holes if the reply may have several
     /// chunks.
-    pub fn bytes(
+    pub(crate) fn bytes(
         &self,
         request: &NbdRequest,
         bytes: &[u8],
@@ -79,7 +79,7 @@ impl<W: Write> Replies<W> {
     }
 
     /// Replies to a request for block status with its extents.
-    pub fn extents(&self, request: &NbdRequest, extents: &[Extent]) -> io::Result<()> {
+    pub(crate) fn extents(&self, request: &NbdRequest, extents: &[Extent]) -> io::Result<()> {
         let mut payload = ALLOCATION.to_be_bytes().to_vec();
         for extent in extents {
             payload.extend((extent.length as u32).to_be_bytes());

@@ -6,7 +6,7 @@ use crate::wire::{self, LONGEST_REQUEST, command, flag, read_u16, read_u32, read
 
 /// A request, without the bytes to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NbdRequest {
+pub(crate) struct NbdRequest {
     /// [Flags](flag).
     pub flags: u16,
     /// [Type](command).
@@ -22,7 +22,7 @@ pub struct NbdRequest {
 /// The reason why a request fails, with the protocol's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// The export is read-only.
     NotPermitted = 1,
     /// The store or its device failed.
@@ -39,7 +39,7 @@ pub enum Refusal {
 
 impl NbdRequest {
     /// Reads a request.
-    pub fn read(from: &mut dyn Read) -> io::Result<NbdRequest> {
+    pub(crate) fn read(from: &mut dyn Read) -> io::Result<NbdRequest> {
         if read_u32(from)? != wire::REQUEST {
             return Err(io::Error::new(ErrorKind::InvalidData, "no request where one must begin"));
         }
@@ -53,17 +53,17 @@ impl NbdRequest {
     }
 
     /// True if the flag is set.
-    pub fn has(&self, flag: u16) -> bool {
+    pub(crate) fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
 
     /// Bytes of payload that follow the request.
-    pub fn payload(&self) -> u32 {
+    pub(crate) fn payload(&self) -> u32 {
         if self.command == command::WRITE { self.length } else { 0 }
     }
 
     /// Bytes of memory that the request takes until its reply is sent.
-    pub fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         match self.command {
             command::READ | command::WRITE => self.length.min(LONGEST_REQUEST) as usize,
             _ => 0,
@@ -71,7 +71,7 @@ impl NbdRequest {
     }
 
     /// Refuses a request that an export of `size` bytes can't serve.
-    pub fn check(&self, size: u64, is_read_only: bool) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, size: u64, is_read_only: bool) -> Result<(), Refusal> {
         let (known, changes) = match self.command {
             command::READ => (flag::ONE_PIECE, false),
             command::WRITE | command::TRIM => (flag::FUA, true),

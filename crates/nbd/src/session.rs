@@ -38,7 +38,7 @@ struct Job<'b> {
 /// # Errors
 /// The client contradicts the protocol, or takes too long to begin; the connection breaks; the
 /// system gives no thread.
-pub fn serve(
+pub(crate) fn serve(
     connection: &Connection,
     handshake: Duration,
     disk: &Disk<'_>,

@@ -27,10 +27,10 @@ impl Death {
 }
 
 /// The parameter that chooses the base of the logarithm.
-pub const BASE: Param = Param::real("base", 2.0, 1.01..=1000.0, "base of the logarithm");
+pub(crate) const BASE: Param = Param::real("base", 2.0, 1.01..=1000.0, "base of the logarithm");
 
 /// Upper bounds of logarithmic classes: `base^k` zones' worth of user writes, for k from 0.
-pub fn log_cuts(setup: &Setup<'_>, base: f64, cuts: usize) -> Vec<u32> {
+pub(crate) fn log_cuts(setup: &Setup<'_>, base: f64, cuts: usize) -> Vec<u32> {
     let cut = |k: usize| f64::from(setup.zone_pages) * base.powi(k as i32);
     (0..cuts).map(|k| cut(k).min(f64::from(NEVER - 1)) as u32).collect()
 }
@@ -39,7 +39,7 @@ pub fn log_cuts(setup: &Setup<'_>, base: f64, cuts: usize) -> Vec<u32> {
 ///
 /// # Errors
 /// The trace was not annotated with mean lifespans.
-pub fn rate_classes(
+pub(crate) fn rate_classes(
     setup: &Setup<'_>,
     cuts: &[u32],
     name: &'static str,

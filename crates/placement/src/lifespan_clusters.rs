@@ -8,7 +8,7 @@ use crate::NEVER;
 const ROUNDS: usize = 200;
 
 /// The lifespans of all writes. A version that is never invalidated lives to the end of the trace.
-pub fn seen(lifespans: &[u32]) -> impl Iterator<Item = u32> {
+pub(crate) fn seen(lifespans: &[u32]) -> impl Iterator<Item = u32> {
     let end = lifespans.len();
     let lived = move |(i, &lifespan): (usize, &u32)| match lifespan {
         NEVER => (end - i - 1) as u32,
@@ -19,7 +19,7 @@ pub fn seen(lifespans: &[u32]) -> impl Iterator<Item = u32> {
 
 /// The number of times each lifespan occurs, with lifespans rounded down to `bits` significant
 /// bits.
-pub fn histogram(lifespans: impl Iterator<Item = u32>, bits: u32) -> BTreeMap<u32, u64> {
+pub(crate) fn histogram(lifespans: impl Iterator<Item = u32>, bits: u32) -> BTreeMap<u32, u64> {
     let mut counts = vec![0u64; 32 << bits];
     for lifespan in lifespans {
         let shift = (32 - bits).saturating_sub(lifespan.leading_zeros()) as usize;
@@ -32,7 +32,11 @@ pub fn histogram(lifespans: impl Iterator<Item = u32>, bits: u32) -> BTreeMap<u3
 /// Divides `buckets` buckets into at most `most` intervals with the least sum of costs, and returns
 /// the intervals' starts. `cost` gives the cost of the buckets from a start to an end, the end
 /// excluded.
-pub fn intervals(buckets: usize, most: usize, cost: impl Fn(usize, usize) -> f64) -> Vec<usize> {
+pub(crate) fn intervals(
+    buckets: usize,
+    most: usize,
+    cost: impl Fn(usize, usize) -> f64,
+) -> Vec<usize> {
     // Row n, entry b: the least cost of the first b buckets in n intervals, and the last interval's
     // start.
     let mut best = vec![vec![(f64::INFINITY, 0); buckets + 1]];
@@ -58,7 +62,7 @@ pub fn intervals(buckets: usize, most: usize, cost: impl Fn(usize, usize) -> f64
 
 /// Lloyd's k-means in one dimension, from quantiles; returns the largest value of every cluster
 /// but the last. On a line clusters are intervals, so prefix sums make a round cheap.
-pub fn cluster(histogram: &BTreeMap<u32, u64>, classes: usize, log: bool) -> Vec<u32> {
+pub(crate) fn cluster(histogram: &BTreeMap<u32, u64>, classes: usize, log: bool) -> Vec<u32> {
     let scale = |v: u32| if log { f64::from(v.max(1)).ln() } else { f64::from(v) };
     let values: Vec<(u32, f64)> = histogram.keys().map(|&v| (v, scale(v))).collect();
     let mut sums = vec![(0.0, 0.0)];
@@ -95,7 +99,7 @@ pub fn cluster(histogram: &BTreeMap<u32, u64>, classes: usize, log: bool) -> Vec
 }
 
 /// The share of the logarithms' variance that remains within the clusters that `cuts` make.
-pub fn unexplained(histogram: &BTreeMap<u32, u64>, cuts: &[u32]) -> f64 {
+pub(crate) fn unexplained(histogram: &BTreeMap<u32, u64>, cuts: &[u32]) -> f64 {
     // Count, sum and sum of squares of each cluster; the last entry is that of all clusters
     // together.
     let mut sums = vec![[0.0; 3]; cuts.len() + 2];

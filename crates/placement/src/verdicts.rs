@@ -5,7 +5,7 @@ use crate::events::UserWrite;
 
 /// Verdicts on pages that were copied, against what becomes of them.
 #[derive(Clone, Debug, Default)]
-pub struct Verdicts {
+pub(crate) struct Verdicts {
     /// True once a write was a last one.
     told: bool,
     /// Copies by whether the page was taken for frozen, and whether it is.
@@ -15,19 +15,19 @@ pub struct Verdicts {
 impl Verdicts {
     /// The user writes a page.
     #[inline(always)]
-    pub fn written(&mut self, write: &UserWrite<'_>) {
+    pub(crate) fn written(&mut self, write: &UserWrite<'_>) {
         self.told |= write.last;
     }
 
     /// A page is copied that was taken for frozen or not, and that is or is not.
     #[inline(always)]
-    pub fn copied(&mut self, taken: bool, frozen: bool) {
+    pub(crate) fn copied(&mut self, taken: bool, frozen: bool) {
         self.copies[usize::from(taken)][usize::from(frozen)] += u64::from(self.told);
     }
 
     /// Share of the copied pages taken for frozen that were frozen, and share of the copied frozen
     /// pages that were taken for it, under these names; none before such pages were copied.
-    pub fn gauges(&self, names: [&'static str; 2]) -> Vec<(&'static str, f64)> {
+    pub(crate) fn gauges(&self, names: [&'static str; 2]) -> Vec<(&'static str, f64)> {
         let [[_, missed], [wrong, right]] = self.copies;
         let share = |other| right as f64 / (right + other) as f64;
         let shares = names.into_iter().zip([share(wrong), share(missed)]);

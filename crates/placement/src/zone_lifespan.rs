@@ -7,7 +7,7 @@ use crate::{NEVER, ZoneEvent, ZoneView};
 const ZONES: u32 = 16;
 
 /// The most cuts of a ladder: the last is then 4^8 means, longer than any trace.
-pub const CUTS: usize = 8;
+pub(crate) const CUTS: usize = 8;
 
 /// Mean lifespan of the last 16 reclaimed zones, renewed at every 16th; infinite before.
 ///

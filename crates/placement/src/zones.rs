@@ -203,7 +203,7 @@ pub(crate) mod table {
 
     /// Sealed zones, from number 1 on.
     #[derive(Debug, Clone)]
-    pub struct ZoneRows {
+    pub(crate) struct ZoneRows {
         pub zone_pages: u32,
         pub now: u32,
         pub resets: Vec<u32>,
@@ -215,7 +215,7 @@ pub(crate) mod table {
     }
 
     impl ZoneRows {
-        pub fn new(zone_pages: u32) -> Self {
+        pub(crate) fn new(zone_pages: u32) -> Self {
             ZoneRows {
                 zone_pages,
                 now: 0,
@@ -229,7 +229,7 @@ pub(crate) mod table {
         }
 
         /// Adds a sealed zone.
-        pub fn seal(&mut self, class: usize, garbage: i32, sealed_at: u32) -> u32 {
+        pub(crate) fn seal(&mut self, class: usize, garbage: i32, sealed_at: u32) -> u32 {
             let zone = self.garbage.len() as u32;
             self.garbage.push(garbage);
             self.class.push(class as u8);
@@ -240,18 +240,18 @@ pub(crate) mod table {
         }
 
         /// A page of a zone that has valid ones becomes garbage.
-        pub fn discard(&mut self, zone: u32) {
+        pub(crate) fn discard(&mut self, zone: u32) {
             let garbage = &mut self.garbage[zone as usize];
             *garbage = (*garbage + 1).min(self.zone_pages as i32);
         }
 
         /// A zone is freed, written and sealed again.
-        pub fn replace(&mut self, zone: u32, garbage: i32) {
+        pub(crate) fn replace(&mut self, zone: u32, garbage: i32) {
             self.garbage[zone as usize] = garbage;
             self.sealed_at[zone as usize] = self.now;
         }
 
-        pub fn view(&self) -> ZoneView<'_> {
+        pub(crate) fn view(&self) -> ZoneView<'_> {
             ZoneView::new(ZoneColumns {
                 zone_pages: self.zone_pages,
                 now: self.now,

@@ -121,7 +121,7 @@ fn census(zones: &ZoneTable, classes: usize) -> Vec<[u32; 10]> {
 
 /// Makes a log of whole pages for the type of scheme that it visits: only this is compiled for each
 /// scheme.
-pub struct InPages(pub Options, pub Box<dyn VictimPolicy>);
+pub(crate) struct InPages(pub Options, pub Box<dyn VictimPolicy>);
 
 impl Visitor for InPages {
     type Output = Result<Box<dyn Machine>, LogError>;
@@ -133,7 +133,7 @@ impl Visitor for InPages {
 }
 
 /// The log that a run is made over.
-pub enum Log<'a> {
+pub(crate) enum Log<'a> {
     /// The log in the papers' reading.
     Published(Options, Box<dyn VictimPolicy>),
     /// The log of the simulator published with SepBIT, with the trace's times.

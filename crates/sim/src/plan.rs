@@ -14,7 +14,7 @@ pub const BASELINE: &str = "nosep";
 pub const BOUND: &str = "oracle-rate-frozen";
 
 /// The scheme that reaches all of the possible gain.
-pub const PLANNED: &str = "oracle-plan";
+pub(crate) const PLANNED: &str = "oracle-plan";
 
 /// The victim policy of the runs that measure the gain of a scheme with its own victim side, and
 /// the only default of the simulator published with SepBIT. It is the same whatever other policies

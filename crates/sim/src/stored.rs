@@ -37,12 +37,12 @@ mod victims {
     /// The most units of a zone that are believed of a file.
     const MOST: usize = 1 << 30;
 
-    pub fn serialize<S: Serializer>(victims: &[u64], to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(victims: &[u64], to: S) -> Result<S::Ok, S::Error> {
         let some: Vec<_> = victims.iter().enumerate().filter(|(_, zones)| **zones > 0).collect();
         (victims.len(), some).serialize(to)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
         let (len, some) = <(usize, Vec<(usize, u64)>)>::deserialize(from)?;
         if len > MOST || some.iter().any(|&(garbage, _)| garbage >= len) {
             return Err(D::Error::custom("a victim has more garbage than a zone"));
@@ -60,11 +60,16 @@ mod classes {
     use frostline_log::ClassCounts;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub fn serialize<S: Serializer>(classes: &[ClassCounts], to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        classes: &[ClassCounts],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         to.collect_seq(classes.iter().map(|class| (class.user_writes, class.relocations)))
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<ClassCounts>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<ClassCounts>, D::Error> {
         let pairs = Vec::<(u64, u64)>::deserialize(from)?;
         let class = |(user_writes, relocations)| ClassCounts { user_writes, relocations };
         Ok(pairs.into_iter().map(class).collect())

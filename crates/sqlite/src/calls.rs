@@ -37,7 +37,7 @@ struct RawFile {
 ///
 /// # Safety
 /// The functions are those of SQLite, and SQLite is initialised.
-pub unsafe fn register(api: Api, make_default: bool) -> Result<(), c_int> {
+pub(crate) unsafe fn register(api: Api, make_default: bool) -> Result<(), c_int> {
     // SAFETY: as the caller promises.
     let base = unsafe { (api.vfs_find)(std::ptr::null()) };
     // SAFETY: SQLite gives null or a VFS that stays.

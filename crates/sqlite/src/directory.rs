@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use crate::Error;
 
 /// Bytes of a page.
-pub const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// Pages of an extent.
-pub const EXTENT: u32 = 256;
+pub(crate) const EXTENT: u32 = 256;
 
 /// Files that there is room for.
 const FILES: usize = 31;
@@ -44,7 +44,7 @@ struct Entry {
 
 /// The files of a store.
 #[derive(Clone, Debug)]
-pub struct Directory {
+pub(crate) struct Directory {
     files: Vec<Option<Entry>>,
     /// By extent: 0 is free, [`OWN`] the directory's; else the number of the file from 1, and in
     /// the low 24 bits the extent's in the file.
@@ -62,7 +62,7 @@ impl Directory {
     ///
     /// # Errors
     /// The store is too small.
-    pub fn new(pages: u64) -> Result<Directory, Error> {
+    pub(crate) fn new(pages: u64) -> Result<Directory, Error> {
         let extents = (pages / u64::from(EXTENT)) as usize;
         let own = (1 + extents.div_ceil(OWNERS)).div_ceil(EXTENT as usize);
         if extents <= own {
@@ -78,7 +78,7 @@ impl Directory {
     ///
     /// # Errors
     /// Those of `read`; a directory of another program.
-    pub fn read(
+    pub(crate) fn read(
         pages: u64,
         mut read: impl FnMut(u32, &mut [u8]) -> Result<bool, Error>,
     ) -> Result<Option<Directory>, Error> {
@@ -142,7 +142,7 @@ impl Directory {
     }
 
     /// The number of a file.
-    pub fn find(&self, name: &str) -> Option<usize> {
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.files.iter().position(|file| file.as_ref().is_some_and(|file| file.name == name))
     }
 
@@ -150,7 +150,7 @@ impl Directory {
     ///
     /// # Errors
     /// The name is too long, or there are too many files.
-    pub fn add(&mut self, name: &str) -> Result<usize, Error> {
+    pub(crate) fn add(&mut self, name: &str) -> Result<usize, Error> {
         if name.is_empty() || name.len() > NAME {
             return Err(Error::Name(name.to_string()));
         }
@@ -162,12 +162,12 @@ impl Directory {
     }
 
     /// Bytes of a file that are durable.
-    pub fn size(&self, file: usize) -> u64 {
+    pub(crate) fn size(&self, file: usize) -> u64 {
         self.files[file].as_ref().map_or(0, |file| file.size)
     }
 
     /// The LBA of a page of a file, if the page has a place.
-    pub fn lba(&self, file: usize, page: u32) -> Option<u32> {
+    pub(crate) fn lba(&self, file: usize, page: u32) -> Option<u32> {
         let extents = &self.files[file].as_ref()?.extents;
         let extent = *extents.get((page / EXTENT) as usize)?;
         (extent != 0).then(|| extent * EXTENT + page % EXTENT)
@@ -177,7 +177,7 @@ impl Directory {
     ///
     /// # Errors
     /// No extent is free.
-    pub fn place(&mut self, file: usize, page: u32) -> Result<u32, Error> {
+    pub(crate) fn place(&mut self, file: usize, page: u32) -> Result<u32, Error> {
         if let Some(lba) = self.lba(file, page) {
             return Ok(lba);
         }
@@ -197,7 +197,7 @@ impl Directory {
     }
 
     /// A file has so many bytes from now on. Returns the LBAs of pages that it gave up.
-    pub fn set_size(&mut self, file: usize, size: u64) -> Vec<u32> {
+    pub(crate) fn set_size(&mut self, file: usize, size: u64) -> Vec<u32> {
         let before = self.size(file);
         if size == before {
             return Vec::new();
@@ -217,7 +217,7 @@ impl Directory {
     }
 
     /// Removes a file. Returns the LBAs that it had.
-    pub fn remove(&mut self, file: usize) -> Vec<u32> {
+    pub(crate) fn remove(&mut self, file: usize) -> Vec<u32> {
         let given_up = self.set_size(file, 0);
         self.free(file, 0);
         self.files[file] = None;
@@ -235,17 +235,17 @@ impl Directory {
     }
 
     /// True if the store holds no page that was given up.
-    pub fn is_swept(&self) -> bool {
+    pub(crate) fn is_swept(&self) -> bool {
         self.is_swept
     }
 
     /// All pages that were given up are trimmed.
-    pub fn swept(&mut self) {
+    pub(crate) fn swept(&mut self) {
         self.is_swept = true;
     }
 
     /// True if a page of the store is of the directory, or of a file and not behind its end.
-    pub fn is_used(&self, lba: u32) -> bool {
+    pub(crate) fn is_used(&self, lba: u32) -> bool {
         match self.owners.get((lba / EXTENT) as usize).copied().unwrap_or_default() {
             0 => false,
             OWN => true,
@@ -258,13 +258,13 @@ impl Directory {
     }
 
     /// Takes the pages of the directory that changed: LBA and content.
-    pub fn take_changed(&mut self) -> Vec<(u32, Vec<u8>)> {
+    pub(crate) fn take_changed(&mut self) -> Vec<(u32, Vec<u8>)> {
         let changed = std::mem::take(&mut self.changed);
         changed.into_iter().map(|lba| (lba, self.page(lba))).collect()
     }
 
     /// These pages were not written.
-    pub fn not_written(&mut self, lbas: impl Iterator<Item = u32>) {
+    pub(crate) fn not_written(&mut self, lbas: impl Iterator<Item = u32>) {
         self.changed.extend(lbas);
     }
 

@@ -9,7 +9,7 @@ use crate::ffi::code;
 
 /// An error of a file.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub(crate) enum Error {
     /// The store failed, or is full.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -65,7 +65,7 @@ pub enum Error {
 
 impl Error {
     /// The result code; `otherwise` if no other fits.
-    pub fn code(&self, otherwise: c_int) -> c_int {
+    pub(crate) fn code(&self, otherwise: c_int) -> c_int {
         match self {
             Error::Busy => code::BUSY,
             Error::ReadOnly => code::READONLY,

@@ -7,68 +7,68 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// Result codes.
-pub mod code {
+pub(crate) mod code {
     use std::ffi::c_int;
 
-    pub const OK: c_int = 0;
-    pub const ERROR: c_int = 1;
-    pub const BUSY: c_int = 5;
-    pub const READONLY: c_int = 8;
-    pub const IOERR: c_int = 10;
-    pub const CORRUPT: c_int = 11;
-    pub const NOTFOUND: c_int = 12;
-    pub const FULL: c_int = 13;
-    pub const CANTOPEN: c_int = 14;
-    pub const OK_LOAD_PERMANENTLY: c_int = 1 << 8;
-    pub const IOERR_SHORT_READ: c_int = IOERR | 2 << 8;
-    pub const IOERR_DELETE_NOENT: c_int = IOERR | 23 << 8;
+    pub(crate) const OK: c_int = 0;
+    pub(crate) const ERROR: c_int = 1;
+    pub(crate) const BUSY: c_int = 5;
+    pub(crate) const READONLY: c_int = 8;
+    pub(crate) const IOERR: c_int = 10;
+    pub(crate) const CORRUPT: c_int = 11;
+    pub(crate) const NOTFOUND: c_int = 12;
+    pub(crate) const FULL: c_int = 13;
+    pub(crate) const CANTOPEN: c_int = 14;
+    pub(crate) const OK_LOAD_PERMANENTLY: c_int = 1 << 8;
+    pub(crate) const IOERR_SHORT_READ: c_int = IOERR | 2 << 8;
+    pub(crate) const IOERR_DELETE_NOENT: c_int = IOERR | 23 << 8;
 }
 
 /// Flags of opening a file.
-pub mod open {
+pub(crate) mod open {
     use std::ffi::c_int;
 
-    pub const READONLY: c_int = 0x1;
-    pub const CREATE: c_int = 0x4;
-    pub const MAIN_DB: c_int = 0x100;
-    pub const MAIN_JOURNAL: c_int = 0x800;
-    pub const SUPER_JOURNAL: c_int = 0x4000;
-    pub const WAL: c_int = 0x80000;
+    pub(crate) const READONLY: c_int = 0x1;
+    pub(crate) const CREATE: c_int = 0x4;
+    pub(crate) const MAIN_DB: c_int = 0x100;
+    pub(crate) const MAIN_JOURNAL: c_int = 0x800;
+    pub(crate) const SUPER_JOURNAL: c_int = 0x4000;
+    pub(crate) const WAL: c_int = 0x80000;
 }
 
 /// Properties of a device.
-pub mod device {
+pub(crate) mod device {
     use std::ffi::c_int;
 
-    pub const ATOMIC: c_int = 0x1;
-    pub const SAFE_APPEND: c_int = 0x200;
-    pub const SEQUENTIAL: c_int = 0x400;
-    pub const POWERSAFE_OVERWRITE: c_int = 0x1000;
+    pub(crate) const ATOMIC: c_int = 0x1;
+    pub(crate) const SAFE_APPEND: c_int = 0x200;
+    pub(crate) const SEQUENTIAL: c_int = 0x400;
+    pub(crate) const POWERSAFE_OVERWRITE: c_int = 0x1000;
 }
 
 /// Flags of locks on shared memory.
-pub mod shm {
+pub(crate) mod shm {
     use std::ffi::c_int;
 
-    pub const UNLOCK: c_int = 1;
-    pub const SHARED: c_int = 4;
+    pub(crate) const UNLOCK: c_int = 1;
+    pub(crate) const SHARED: c_int = 4;
 }
 
 /// A file control: a transaction was committed, and its locks are still held.
-pub const FCNTL_COMMIT_PHASETWO: c_int = 22;
+pub(crate) const FCNTL_COMMIT_PHASETWO: c_int = 22;
 
 /// A file control: the level of the connection's lock is asked for.
-pub const FCNTL_LOCKSTATE: c_int = 1;
+pub(crate) const FCNTL_LOCKSTATE: c_int = 1;
 
 /// `sqlite3_file`.
 #[repr(C)]
-pub struct File {
+pub(crate) struct File {
     pub methods: *const IoMethods,
 }
 
 /// `sqlite3_io_methods`, version 2.
 #[repr(C)]
-pub struct IoMethods {
+pub(crate) struct IoMethods {
     pub version: c_int,
     pub close: unsafe extern "C" fn(*mut File) -> c_int,
     pub read: unsafe extern "C" fn(*mut File, *mut c_void, c_int, i64) -> c_int,
@@ -89,11 +89,11 @@ pub struct IoMethods {
 }
 
 /// A function of a loaded library.
-pub type Symbol = Option<unsafe extern "C" fn()>;
+pub(crate) type Symbol = Option<unsafe extern "C" fn()>;
 
 /// `sqlite3_vfs`, version 2.
 #[repr(C)]
-pub struct Vfs {
+pub(crate) struct Vfs {
     pub version: c_int,
     pub file_bytes: c_int,
     pub most_path: c_int,
@@ -117,7 +117,7 @@ pub struct Vfs {
 
 /// The functions of SQLite that are called.
 #[derive(Clone, Copy)]
-pub struct Api {
+pub(crate) struct Api {
     /// `sqlite3_vfs_find`.
     pub vfs_find: unsafe extern "C" fn(*const c_char) -> *mut Vfs,
     /// `sqlite3_vfs_register`.
@@ -130,13 +130,13 @@ pub struct Api {
 
 /// `sqlite3_api_routines`, a list of functions to which SQLite only ever adds.
 #[repr(C)]
-pub struct Routines {
+pub(crate) struct Routines {
     functions: [*const c_void; 190],
 }
 
 impl Api {
     /// The functions in the list that a loaded extension is given; none if one is missing.
-    pub fn of(routines: &Routines) -> Option<Api> {
+    pub(crate) fn of(routines: &Routines) -> Option<Api> {
         let [find, register, log, parameter] =
             [141, 142, 167, 189].map(|at| routines.functions[at]);
         if [find, register, log, parameter].iter().any(|function| function.is_null()) {

@@ -10,7 +10,7 @@ use crate::volume::{Journal, StoreFiles, StoredFile, hold};
 use crate::volumes;
 
 /// A file that is open.
-pub struct OpenFile {
+pub(crate) struct OpenFile {
     directory: PathBuf,
     name: String,
     volume: Arc<StoreFiles>,
@@ -28,7 +28,7 @@ enum Kind {
 
 impl OpenFile {
     /// A file of a store.
-    pub fn stored(
+    pub(crate) fn stored(
         directory: PathBuf,
         name: &str,
         volume: Arc<StoreFiles>,
@@ -40,7 +40,7 @@ impl OpenFile {
     }
 
     /// A rollback journal.
-    pub fn journal(
+    pub(crate) fn journal(
         directory: PathBuf,
         name: &str,
         volume: Arc<StoreFiles>,
@@ -52,7 +52,7 @@ impl OpenFile {
     }
 
     /// Reads; returns the bytes that there are.
-    pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, Error> {
+    pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, Error> {
         match &self.kind {
             Kind::Stored(file) => self.volume.read(file, offset, into),
             Kind::Journal(journal) => {
@@ -66,7 +66,7 @@ impl OpenFile {
     }
 
     /// Writes.
-    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         match &self.kind {
             Kind::Stored(_) if self.is_read_only => Err(Error::ReadOnly),
             Kind::Stored(file) => self.volume.write_at(file, offset, bytes),
@@ -83,7 +83,7 @@ impl OpenFile {
     }
 
     /// Ends the file here.
-    pub fn truncate(&self, size: u64) -> Result<(), Error> {
+    pub(crate) fn truncate(&self, size: u64) -> Result<(), Error> {
         match &self.kind {
             Kind::Stored(_) if self.is_read_only => Err(Error::ReadOnly),
             Kind::Stored(file) => self.volume.truncate(file, size),
@@ -95,7 +95,7 @@ impl OpenFile {
     }
 
     /// Makes durable what was written. A journal needs not be.
-    pub fn sync(&self) -> Result<(), Error> {
+    pub(crate) fn sync(&self) -> Result<(), Error> {
         match &self.kind {
             Kind::Stored(file) => self.volume.sync(file),
             Kind::Journal(_) => Ok(()),
@@ -103,7 +103,7 @@ impl OpenFile {
     }
 
     /// Bytes.
-    pub fn size(&self) -> Result<u64, Error> {
+    pub(crate) fn size(&self) -> Result<u64, Error> {
         match &self.kind {
             Kind::Stored(file) => self.volume.size(file),
             Kind::Journal(journal) => Ok(hold(journal)?.len() as u64),
@@ -111,7 +111,7 @@ impl OpenFile {
     }
 
     /// A transaction was committed.
-    pub fn transaction_ended(&self) -> Result<(), Error> {
+    pub(crate) fn transaction_ended(&self) -> Result<(), Error> {
         match &self.kind {
             Kind::Stored(file) => self.volume.transaction_ended(file),
             Kind::Journal(_) => Ok(()),
@@ -119,7 +119,7 @@ impl OpenFile {
     }
 
     /// Raises the connection's lock.
-    pub fn lock(&mut self, to: Level) -> Result<(), Error> {
+    pub(crate) fn lock(&mut self, to: Level) -> Result<(), Error> {
         match &self.kind {
             Kind::Stored(file) => hold(&file.locks)?.lock(&mut self.level, to),
             Kind::Journal(_) => Ok(()),
@@ -127,7 +127,7 @@ impl OpenFile {
     }
 
     /// Lowers the connection's lock.
-    pub fn unlock(&mut self, to: Level) -> Result<(), Error> {
+    pub(crate) fn unlock(&mut self, to: Level) -> Result<(), Error> {
         if let Kind::Stored(file) = &self.kind {
             hold(&file.locks)?.unlock(&mut self.level, to);
         }
@@ -135,12 +135,12 @@ impl OpenFile {
     }
 
     /// The level of the connection's lock.
-    pub fn level(&self) -> Level {
+    pub(crate) fn level(&self) -> Level {
         self.level
     }
 
     /// True if a connection is to write.
-    pub fn is_reserved(&self) -> Result<bool, Error> {
+    pub(crate) fn is_reserved(&self) -> Result<bool, Error> {
         match &self.kind {
             Kind::Stored(file) => Ok(hold(&file.locks)?.is_reserved()),
             Kind::Journal(_) => Ok(false),
@@ -148,7 +148,7 @@ impl OpenFile {
     }
 
     /// The address of a region of shared memory.
-    pub fn map(
+    pub(crate) fn map(
         &mut self,
         region: usize,
         bytes: usize,
@@ -163,7 +163,7 @@ impl OpenFile {
     }
 
     /// Takes locks on shared memory, or lets go of them.
-    pub fn lock_memory(
+    pub(crate) fn lock_memory(
         &mut self,
         slots: std::ops::Range<usize>,
         is_unlock: bool,
@@ -179,7 +179,7 @@ impl OpenFile {
     }
 
     /// The connection has done with shared memory.
-    pub fn unmap(&mut self) -> Result<(), Error> {
+    pub(crate) fn unmap(&mut self) -> Result<(), Error> {
         if let Kind::Stored(file) = &self.kind {
             hold(&file.shared_memory)?.unmap(&mut self.held);
         }
@@ -187,7 +187,7 @@ impl OpenFile {
     }
 
     /// Closes the file, and its store after the last one.
-    pub fn close(mut self) -> Result<(), Error> {
+    pub(crate) fn close(mut self) -> Result<(), Error> {
         self.unlock(Level::None)?;
         self.unmap()?;
         let OpenFile { directory, name, volume, kind, .. } = self;

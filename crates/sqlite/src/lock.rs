@@ -5,7 +5,7 @@ use crate::Error;
 
 /// The level of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub(crate) enum Level {
     /// No lock.
     #[default]
     None,
@@ -21,7 +21,7 @@ pub enum Level {
 
 impl Level {
     /// The level that SQLite gives this number.
-    pub fn of(number: i32) -> Level {
+    pub(crate) fn of(number: i32) -> Level {
         match number {
             ..=0 => Level::None,
             1 => Level::Shared,
@@ -34,7 +34,7 @@ impl Level {
 
 /// The locks on a file.
 #[derive(Debug, Default)]
-pub struct Locks {
+pub(crate) struct Locks {
     /// Connections at [`Level::Shared`] or above.
     shared: u32,
     /// One of them is above that.
@@ -49,7 +49,7 @@ impl Locks {
     ///
     /// # Errors
     /// Another connection is in the way.
-    pub fn lock(&mut self, own: &mut Level, to: Level) -> Result<(), Error> {
+    pub(crate) fn lock(&mut self, own: &mut Level, to: Level) -> Result<(), Error> {
         if *own == Level::None && to >= Level::Shared {
             if self.pending {
                 return Err(Error::Busy);
@@ -76,7 +76,7 @@ impl Locks {
     }
 
     /// Lowers the level of a connection to [`Level::Shared`] or [`Level::None`].
-    pub fn unlock(&mut self, own: &mut Level, to: Level) {
+    pub(crate) fn unlock(&mut self, own: &mut Level, to: Level) {
         if *own > Level::Shared && to <= Level::Shared {
             self.reserved = false;
             self.pending = false;
@@ -89,7 +89,7 @@ impl Locks {
     }
 
     /// True if a connection is to write.
-    pub fn is_reserved(&self) -> bool {
+    pub(crate) fn is_reserved(&self) -> bool {
         self.reserved
     }
 }

@@ -25,7 +25,7 @@ const GP: f64 = 0.3;
 
 /// What a store that is made is like.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Bytes of its device.
     pub bytes: u64,
     /// Bytes of a zone.
@@ -50,7 +50,7 @@ const STORE_OF_DIRECTORY: &str = "store.frost";
 
 /// Opens the store in a file, or that of a directory. If it is absent it is made, if a shape for it
 /// is given.
-pub fn open_store(path: &Path, make: Option<&Shape>) -> Result<Store, Error> {
+pub(crate) fn open_store(path: &Path, make: Option<&Shape>) -> Result<Store, Error> {
     let path = &match path.is_dir() {
         true => path.join(STORE_OF_DIRECTORY),
         false => path.to_owned(),

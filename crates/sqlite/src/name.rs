@@ -9,7 +9,7 @@ use crate::make::Shape;
 
 /// The full name that SQLite has of a file: the store's directory, and the file's name in it. A
 /// name without a store is a path whose last part is the file's.
-pub fn full(name: &str, store: Option<&str>) -> Result<String, Error> {
+pub(crate) fn full(name: &str, store: Option<&str>) -> Result<String, Error> {
     let wrong = || Error::Name(name.to_string());
     let file = Path::new(name).file_name().and_then(|file| file.to_str()).ok_or_else(wrong)?;
     let directory = match store {
@@ -25,7 +25,7 @@ pub fn full(name: &str, store: Option<&str>) -> Result<String, Error> {
 
 /// The store's directory and the file's name of a full name. A journal may give SQLite a name that
 /// is not full: it is one of the directory that the process is in.
-pub fn split(full: &str) -> (&Path, &str) {
+pub(crate) fn split(full: &str) -> (&Path, &str) {
     let (directory, file) = full.rsplit_once('/').unwrap_or((".", full));
     (Path::new(if directory.is_empty() { "/" } else { directory }), file)
 }
@@ -37,7 +37,7 @@ const PARAMETERS: [&str; 6] = ["store", "size", "zone", "scheme", "unit", "gp"];
 const OF_SQLITE: [&str; 7] = ["vfs", "mode", "cache", "psow", "nolock", "immutable", "modeof"];
 
 /// Refuses parameters that would mean nothing.
-pub fn check_known<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
+pub(crate) fn check_known<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
     let is_known = |name: &&str| PARAMETERS.contains(name) || OF_SQLITE.contains(name);
     match names.into_iter().find(|name| !is_known(name)) {
         Some(name) => Err(Error::Unknown { name: name.to_string(), known: PARAMETERS.join(", ") }),
@@ -46,7 +46,9 @@ pub fn check_known<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), E
 }
 
 /// The shape of a store that is made, from the parameters of a URI.
-pub fn shape<'a>(parameter: impl Fn(&'static str) -> Option<&'a str>) -> Result<Shape, Error> {
+pub(crate) fn shape<'a>(
+    parameter: impl Fn(&'static str) -> Option<&'a str>,
+) -> Result<Shape, Error> {
     let mut shape = Shape::default();
     if let Some(size) = parameter("size") {
         shape.bytes = bytes("size", size)?;

@@ -9,7 +9,7 @@ const SLOTS: usize = 8;
 
 /// The memory of one database, and the locks on it.
 #[derive(Default)]
-pub struct SharedMemory {
+pub(crate) struct SharedMemory {
     /// Each stays where it is as long as a connection has it.
     regions: Vec<Box<[u64]>>,
     connections: u32,
@@ -21,7 +21,7 @@ pub struct SharedMemory {
 
 /// What a connection has of it, a bit a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub(crate) struct Held {
     is_connected: bool,
     shared: u8,
     exclusive: u8,
@@ -29,7 +29,7 @@ pub struct Held {
 
 impl SharedMemory {
     /// The address of a region of so many bytes; it is made, full of zeroes, if `extend` says so.
-    pub fn map(
+    pub(crate) fn map(
         &mut self,
         held: &mut Held,
         region: usize,
@@ -50,7 +50,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// Another connection is in the way.
-    pub fn lock(
+    pub(crate) fn lock(
         &mut self,
         held: &mut Held,
         slots: std::ops::Range<usize>,
@@ -82,7 +82,7 @@ impl SharedMemory {
     }
 
     /// Lets go of locks.
-    pub fn unlock(&mut self, held: &mut Held, slots: std::ops::Range<usize>) {
+    pub(crate) fn unlock(&mut self, held: &mut Held, slots: std::ops::Range<usize>) {
         for slot in slots.start.min(SLOTS)..slots.end.min(SLOTS) {
             let bit = 1 << slot;
             if held.shared & bit != 0 {
@@ -97,7 +97,7 @@ impl SharedMemory {
     }
 
     /// A connection has done with the memory. After the last one it is gone.
-    pub fn unmap(&mut self, held: &mut Held) {
+    pub(crate) fn unmap(&mut self, held: &mut Held) {
         self.unlock(held, 0..SLOTS);
         if std::mem::take(&mut held.is_connected) {
             self.connections -= 1;
@@ -108,7 +108,7 @@ impl SharedMemory {
     }
 
     /// True if a connection uses it: the database has a write-ahead log.
-    pub fn is_used(&self) -> bool {
+    pub(crate) fn is_used(&self) -> bool {
         self.connections > 0
     }
 }

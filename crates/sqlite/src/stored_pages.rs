@@ -13,7 +13,7 @@ const WORD: usize = 8;
 
 /// A page as the store has it.
 #[derive(Clone)]
-pub struct StoredPage {
+pub(crate) struct StoredPage {
     /// Its content.
     pub bytes: Arc<PageBytes>,
     /// The words that may differ from its base.
@@ -22,7 +22,7 @@ pub struct StoredPage {
 
 /// The difference of a page from the one that the store has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Difference {
+pub(crate) enum Difference {
     /// Nothing changed.
     None,
     /// These words may differ from its base.
@@ -33,7 +33,7 @@ pub enum Difference {
 
 impl StoredPage {
     /// The difference of a new content of the page.
-    pub fn difference(&self, page: &PageBytes) -> Difference {
+    pub(crate) fn difference(&self, page: &PageBytes) -> Difference {
         if *self.bytes == *page {
             return Difference::None;
         }
@@ -50,7 +50,7 @@ impl StoredPage {
 }
 
 /// The pages that were read or written last, of all files.
-pub struct StoredPages {
+pub(crate) struct StoredPages {
     most: usize,
     by_lba: HashMap<u32, (u64, StoredPage)>,
     /// LBAs by their last use.
@@ -62,13 +62,13 @@ pub struct StoredPages {
 
 impl StoredPages {
     /// No pages; at most so many later.
-    pub fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize) -> Self {
         let (by_lba, by_use) = (HashMap::new(), BTreeMap::new());
         StoredPages { most, by_lba, by_use, uses: 0, written: 0 }
     }
 
     /// A page, if it is in memory.
-    pub fn get(&mut self, lba: u32) -> Option<StoredPage> {
+    pub(crate) fn get(&mut self, lba: u32) -> Option<StoredPage> {
         let (last, page) = self.by_lba.get_mut(&lba)?;
         self.by_use.remove(last);
         self.uses += 1;
@@ -78,25 +78,25 @@ impl StoredPages {
     }
 
     /// A number that [`StoredPages::add_read`] takes: that of now, before a page is read.
-    pub fn written(&self) -> u64 {
+    pub(crate) fn written(&self) -> u64 {
         self.written
     }
 
     /// Adds a page that was read, unless something was written since.
-    pub fn add_read(&mut self, lba: u32, page: StoredPage, written: u64) {
+    pub(crate) fn add_read(&mut self, lba: u32, page: StoredPage, written: u64) {
         if written == self.written {
             self.add(lba, page);
         }
     }
 
     /// Adds pages that were written.
-    pub fn add_written(&mut self, pages: impl Iterator<Item = (u32, StoredPage)>) {
+    pub(crate) fn add_written(&mut self, pages: impl Iterator<Item = (u32, StoredPage)>) {
         self.written += 1;
         pages.for_each(|(lba, page)| self.add(lba, page));
     }
 
     /// Pages are not in the store any more.
-    pub fn remove(&mut self, lbas: &[u32]) {
+    pub(crate) fn remove(&mut self, lbas: &[u32]) {
         self.written += 1;
         for lba in lbas {
             if let Some((used, _)) = self.by_lba.remove(lba) {
@@ -106,7 +106,7 @@ impl StoredPages {
     }
 
     /// Forgets all pages, as a write failed and the store may have their old or new versions.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.written += 1;
         self.by_lba.clear();
         self.by_use.clear();

@@ -27,7 +27,7 @@ const STORED_PAGES: usize = 1024;
 
 /// The use of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
+pub(crate) enum Use {
     /// A database.
     Database,
     /// A write-ahead log. It needs no groups, and its size is known by its content.
@@ -35,7 +35,7 @@ pub enum Use {
 }
 
 /// A file of a store, shared by its connections.
-pub struct StoredFile {
+pub(crate) struct StoredFile {
     number: usize,
     of: Use,
     /// Held for moments only, never while a device is waited for.
@@ -47,14 +47,14 @@ pub struct StoredFile {
 }
 
 /// A rollback journal: in memory only, since a store needs none after a crash.
-pub type Journal = Arc<Mutex<Vec<u8>>>;
+pub(crate) type Journal = Arc<Mutex<Vec<u8>>>;
 
 /// A page that is to be written, by LBA, and the words that may differ from its base if not all
 /// may.
 type ChangedPage = (u32, Arc<PageBytes>, Option<ChangedWords>);
 
 /// A store and its files.
-pub struct StoreFiles {
+pub(crate) struct StoreFiles {
     store: Store,
     directory: Mutex<Directory>,
     open: Mutex<BTreeMap<String, Arc<StoredFile>>>,
@@ -66,14 +66,14 @@ pub struct StoreFiles {
 }
 
 /// Locks; a thread that panicked is an error.
-pub fn hold<T: ?Sized>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, Error> {
+pub(crate) fn hold<T: ?Sized>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, Error> {
     mutex.lock().map_err(|_| Error::Panicked)
 }
 
 impl StoreFiles {
     /// Opens the store in a directory; makes it in the given shape if it is absent and that is
     /// asked for.
-    pub fn open(path: &Path, make: Option<&Shape>) -> Result<StoreFiles, Error> {
+    pub(crate) fn open(path: &Path, make: Option<&Shape>) -> Result<StoreFiles, Error> {
         StoreFiles::over(open_store(path, make)?)
     }
 
@@ -122,7 +122,7 @@ impl StoreFiles {
     }
 
     /// A file, which is made if it is absent and that is asked for.
-    pub fn file(&self, name: &str, of: Use, create: bool) -> Result<Arc<StoredFile>, Error> {
+    pub(crate) fn file(&self, name: &str, of: Use, create: bool) -> Result<Arc<StoredFile>, Error> {
         let mut open = hold(&self.open)?;
         if let Some(file) = open.get(name) {
             return Ok(file.clone());
@@ -145,7 +145,7 @@ impl StoreFiles {
     }
 
     /// A connection has done with a file. After the last one, what was not synced is written.
-    pub fn close_file(&self, name: &str, file: Arc<StoredFile>) -> Result<(), Error> {
+    pub(crate) fn close_file(&self, name: &str, file: Arc<StoredFile>) -> Result<(), Error> {
         let mut open = hold(&self.open)?;
         // One is the list's, one is this.
         if Arc::strong_count(&file) == 2 {
@@ -156,17 +156,17 @@ impl StoreFiles {
     }
 
     /// A rollback journal, which is made if it is absent.
-    pub fn journal(&self, name: &str) -> Result<Journal, Error> {
+    pub(crate) fn journal(&self, name: &str) -> Result<Journal, Error> {
         Ok(hold(&self.journals)?.entry(name.to_string()).or_default().clone())
     }
 
     /// True if there is such a file or journal.
-    pub fn exists(&self, name: &str) -> Result<bool, Error> {
+    pub(crate) fn exists(&self, name: &str) -> Result<bool, Error> {
         Ok(hold(&self.journals)?.contains_key(name) || hold(&self.directory)?.find(name).is_some())
     }
 
     /// Removes a file or journal; false if there is none.
-    pub fn delete(&self, name: &str) -> Result<bool, Error> {
+    pub(crate) fn delete(&self, name: &str) -> Result<bool, Error> {
         if hold(&self.journals)?.remove(name).is_some() {
             return Ok(true);
         }
@@ -179,7 +179,12 @@ impl StoreFiles {
     }
 
     /// Reads; returns the bytes that there are.
-    pub fn read(&self, file: &StoredFile, offset: u64, into: &mut [u8]) -> Result<usize, Error> {
+    pub(crate) fn read(
+        &self,
+        file: &StoredFile,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<usize, Error> {
         let size = hold(&file.content)?.size;
         let bytes = size.saturating_sub(offset).min(into.len() as u64) as usize;
         let mut rest = &mut into[..bytes];
@@ -250,7 +255,12 @@ impl StoreFiles {
     }
 
     /// Writes; nothing of it is durable before the next sync.
-    pub fn write_at(&self, file: &StoredFile, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) fn write_at(
+        &self,
+        file: &StoredFile,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
         let mut rest = bytes;
         for part in parts(offset, bytes.len()) {
             let (now, behind) = rest.split_at(part.bytes);
@@ -297,20 +307,20 @@ impl StoreFiles {
     }
 
     /// The file ends here from now on.
-    pub fn truncate(&self, file: &StoredFile, size: u64) -> Result<(), Error> {
+    pub(crate) fn truncate(&self, file: &StoredFile, size: u64) -> Result<(), Error> {
         hold(&file.content)?.truncate(size);
         Ok(())
     }
 
     /// A transaction ended: nothing that waits is of an unfinished one. Without syncs it is written
     /// once it is much.
-    pub fn transaction_ended(&self, file: &StoredFile) -> Result<(), Error> {
+    pub(crate) fn transaction_ended(&self, file: &StoredFile) -> Result<(), Error> {
         let much = hold(&file.content)?.count() >= UNSYNCED;
         if much { self.sync(file) } else { Ok(()) }
     }
 
     /// Makes everything that was written to a file durable, at once.
-    pub fn sync(&self, file: &StoredFile) -> Result<(), Error> {
+    pub(crate) fn sync(&self, file: &StoredFile) -> Result<(), Error> {
         let _one = hold(&self.committing)?;
         let content = hold(&file.content)?;
         let (pages, size) = (content.snapshot(), file.recorded(content.size));
@@ -394,12 +404,12 @@ impl StoreFiles {
     }
 
     /// Bytes of the size of a file.
-    pub fn size(&self, file: &StoredFile) -> Result<u64, Error> {
+    pub(crate) fn size(&self, file: &StoredFile) -> Result<u64, Error> {
         Ok(hold(&file.content)?.size)
     }
 
     /// The store, once its last file was closed.
-    pub fn close(self) -> Result<(), Error> {
+    pub(crate) fn close(self) -> Result<(), Error> {
         Ok(self.store.close()?)
     }
 }

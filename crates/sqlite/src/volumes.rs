@@ -13,7 +13,7 @@ static OPEN: Mutex<BTreeMap<PathBuf, Arc<StoreFiles>>> = Mutex::new(BTreeMap::ne
 
 /// The store in a directory; it is opened if it is not, and made if it is absent and a shape is
 /// given.
-pub fn open(path: &Path, make: Option<&Shape>) -> Result<Arc<StoreFiles>, Error> {
+pub(crate) fn open(path: &Path, make: Option<&Shape>) -> Result<Arc<StoreFiles>, Error> {
     let mut open = hold(&OPEN)?;
     if let Some(volume) = open.get(path) {
         return Ok(volume.clone());
@@ -24,12 +24,12 @@ pub fn open(path: &Path, make: Option<&Shape>) -> Result<Arc<StoreFiles>, Error>
 }
 
 /// The store in a directory, if it is open.
-pub fn find(path: &Path) -> Result<Option<Arc<StoreFiles>>, Error> {
+pub(crate) fn find(path: &Path) -> Result<Option<Arc<StoreFiles>>, Error> {
     Ok(hold(&OPEN)?.get(path).cloned())
 }
 
 /// A file has done with its store. After the last one the store is closed.
-pub fn close(path: &Path, volume: Arc<StoreFiles>) -> Result<(), Error> {
+pub(crate) fn close(path: &Path, volume: Arc<StoreFiles>) -> Result<(), Error> {
     let mut open = hold(&OPEN)?;
     drop(volume);
     // Nobody else gets one while the list is held.

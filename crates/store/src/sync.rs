@@ -14,13 +14,13 @@ pub use shuttle::thread::{Builder, JoinHandle};
 #[cfg(feature = "shuttle")]
 pub use shuttle::thread_local;
 #[cfg(not(feature = "shuttle"))]
-pub use std::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicBool};
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicBool};
 #[cfg(not(feature = "shuttle"))]
-pub use std::thread::{Builder, JoinHandle, sleep};
+pub(crate) use std::thread::{Builder, JoinHandle, sleep};
 #[cfg(not(feature = "shuttle"))]
-pub use std::thread_local;
+pub(crate) use std::thread_local;
 #[cfg(not(feature = "shuttle"))]
-pub use std::time::Instant;
+pub(crate) use std::time::Instant;
 
 #[cfg(feature = "shuttle")]
 mod explored {

@@ -12,7 +12,7 @@ use crate::map;
 const BAR: usize = 8;
 
 /// A heading and the lines below it.
-pub struct Section {
+pub(crate) struct Section {
     /// The heading.
     pub title: &'static str,
     /// The lines.
@@ -20,7 +20,7 @@ pub struct Section {
 }
 
 /// All figures, in three groups that stay together.
-pub fn all(history: &History, width: usize) -> Option<[Vec<Section>; 3]> {
+pub(crate) fn all(history: &History, width: usize) -> Option<[Vec<Section>; 3]> {
     let (now, lately) = (history.now()?, history.lately()?);
     let work = vec![
         Section { title: "write amplification", lines: waf(history, now, width) },

@@ -39,7 +39,7 @@ impl Kind {
 }
 
 /// The style of a class. A frozen one stands out by its background.
-pub fn style(class: u32, classes: &[ClassView]) -> Style {
+pub(crate) fn style(class: u32, classes: &[ClassView]) -> Style {
     let frozen = classes.iter().filter(|class| class.frozen);
     let style = Style::new();
     match frozen.map(|class| class.class).position(|frozen| frozen == class) {
@@ -51,16 +51,17 @@ pub fn style(class: u32, classes: &[ClassView]) -> Style {
 }
 
 /// The symbols of the map, in words.
-pub const KEY: &str = "░▒▓█ valid: 50, 75, 90 %  + open  · empty  w to reset  m metadata  x dead";
+pub(crate) const KEY: &str =
+    "░▒▓█ valid: 50, 75, 90 %  + open  · empty  w to reset  m metadata  x dead";
 
 /// Zones of a cell, so that all have room.
-pub fn zones_a_cell(zones: usize, room: Rect) -> usize {
+pub(crate) fn zones_a_cell(zones: usize, room: Rect) -> usize {
     let cells = usize::from(room.width) * usize::from(room.height);
     zones.div_ceil(cells.max(1)).max(1)
 }
 
 /// Draws the zones of a device.
-pub fn draw(zones: &[ZoneStatus], classes: &[ClassView], room: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(zones: &[ZoneStatus], classes: &[ClassView], room: Rect, buffer: &mut Buffer) {
     if room.is_empty() {
         return;
     }

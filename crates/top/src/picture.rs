@@ -18,7 +18,7 @@ const GROUP: u16 = 38;
 const FIGURES: u16 = 12;
 
 /// Draws the last view of a history. `title` says where it comes from, `note` is the last line.
-pub fn draw(history: &History, title: &str, note: &str, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(history: &History, title: &str, note: &str, area: Rect, buffer: &mut Buffer) {
     let rows = Layout::vertical([Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)]);
     let [head, body, foot] = rows.areas(area);
     let dim = Style::new().add_modifier(Modifier::DIM);
@@ -84,7 +84,7 @@ fn lines(sections: &[Section]) -> Vec<Line<'static>> {
 }
 
 /// The picture as text, of this width and as high as it takes.
-pub fn text(history: &History, title: &str, width: u16) -> String {
+pub(crate) fn text(history: &History, title: &str, width: u16) -> String {
     let area = Rect::new(0, 0, width, 60);
     let mut buffer = Buffer::empty(area);
     draw(history, title, "", area, &mut buffer);

@@ -23,7 +23,7 @@ struct Answer {
 }
 
 /// The answer to a request, as it is sent.
-pub fn to(request: &HttpRequest, names: &Names, watched: &dyn Watched) -> String {
+pub(crate) fn to(request: &HttpRequest, names: &Names, watched: &dyn Watched) -> String {
     let unknown = request.hosts.iter().find(|host| !names.have(host));
     let Answer { status, kind, body } = match unknown {
         Some(host) => misdirected(host),

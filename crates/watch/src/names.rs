@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The names of a server that listens on an address.
 #[derive(Clone, Debug)]
-pub struct Names {
+pub(crate) struct Names {
     /// True if this machine's own name for itself leads to it.
     is_local: bool,
     /// Those that it was given.
@@ -15,19 +15,19 @@ pub struct Names {
 
 impl Names {
     /// Those of the address itself.
-    pub fn of(address: SocketAddr) -> Names {
+    pub(crate) fn of(address: SocketAddr) -> Names {
         let ip = address.ip();
         Names { is_local: ip.is_loopback() || ip.is_unspecified(), given: Vec::new() }
     }
 
     /// Adds a name.
-    pub fn add(&mut self, name: &str) {
+    pub(crate) fn add(&mut self, name: &str) {
         self.given.push(name.to_ascii_lowercase());
     }
 
     /// True if the host of a request, which may have a port, is this server. An address in digits
     /// is: no other site can have a page there.
-    pub fn have(&self, host: &str) -> bool {
+    pub(crate) fn have(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let (name, port) = match host.rsplit_once(':') {
             // The colons of an address are between brackets.

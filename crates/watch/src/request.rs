@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const LONGEST: usize = 8192;
 
 /// The head of a request; its body, if it has one, does not matter.
-pub struct HttpRequest {
+pub(crate) struct HttpRequest {
     /// Its method, as `GET`.
     pub method: String,
     /// Its path, without what is asked for behind a question mark.
@@ -18,7 +18,7 @@ pub struct HttpRequest {
 }
 
 /// Reads the head of a request, for no longer than `patience`.
-pub fn read(client: &mut TcpStream, patience: Duration) -> io::Result<HttpRequest> {
+pub(crate) fn read(client: &mut TcpStream, patience: Duration) -> io::Result<HttpRequest> {
     let end = Instant::now() + patience;
     let (mut head, mut some) = (Vec::new(), [0; 1024]);
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {

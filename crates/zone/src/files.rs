@@ -119,7 +119,7 @@ pub(crate) fn try_lock(file: &File, path: &Path, read_only: bool) -> Result<(), 
 
 impl ZoneFiles {
     /// The state of all zones. Offline zones can't be opened, and need no flush.
-    pub fn scan(&self) -> Result<Vec<ZoneInfo>, DeviceError> {
+    pub(crate) fn scan(&self) -> Result<Vec<ZoneInfo>, DeviceError> {
         let probe = |(number, zone): (u32, &ZoneFile)| {
             let open = |source| DeviceError::open(&zone.path, source);
             let info = self.probe(number).map_err(open)?;

@@ -21,7 +21,7 @@ struct Held {
 
 impl Limits {
     /// The state of a device that starts with `zones`.
-    pub fn new(geometry: &Geometry, zones: &[ZoneInfo]) -> Self {
+    pub(crate) fn new(geometry: &Geometry, zones: &[ZoneInfo]) -> Self {
         let is_open =
             |z: &ZoneInfo| matches!(z.state, ZoneState::ImplicitOpen | ZoneState::ExplicitOpen);
         let open = (0..).zip(zones).filter(|(_, z)| is_open(z)).map(|(n, _)| n);
@@ -39,7 +39,7 @@ impl Limits {
 
     /// Opens the zone for a write. If too many zones would be open, the one that was opened first
     /// is closed, as drives do.
-    pub fn enter(&self, zone: u32, state: ZoneState) -> Result<(), DeviceError> {
+    pub(crate) fn enter(&self, zone: u32, state: ZoneState) -> Result<(), DeviceError> {
         let mut held = self.held();
         if !state.is_active() {
             match self.max_active {
@@ -61,19 +61,19 @@ impl Limits {
     }
 
     /// Records that the zone, which was active, is now full or empty.
-    pub fn leave(&self, zone: u32) {
+    pub(crate) fn leave(&self, zone: u32) {
         let mut held = self.held();
         held.active = held.active.saturating_sub(1);
         held.open.retain(|&open| open != zone);
     }
 
     /// The number of active zones.
-    pub fn active(&self) -> u32 {
+    pub(crate) fn active(&self) -> u32 {
         self.held().active
     }
 
     /// The state of a zone for a report: a zone that was closed is shown as closed.
-    pub fn seen(&self, zone: u32, state: ZoneState) -> ZoneState {
+    pub(crate) fn seen(&self, zone: u32, state: ZoneState) -> ZoneState {
         let may_be_closed = state == ZoneState::ImplicitOpen && self.max_open.is_some();
         if may_be_closed && !self.held().open.contains(&zone) { ZoneState::Closed } else { state }
     }

@@ -86,7 +86,7 @@ pub(crate) struct OpenFiles {
 
 impl OpenFiles {
     /// `files` files, all closed.
-    pub fn new(files: usize) -> Self {
+    pub(crate) fn new(files: usize) -> Self {
         // The process needs other files, too.
         let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 4;
         let most = most.clamp(4, 1024) as usize;
@@ -99,17 +99,21 @@ impl OpenFiles {
     }
 
     /// Sets whether the next flush must make a file durable.
-    pub fn set_changed(&self, number: u32, changed: bool) {
+    pub(crate) fn set_changed(&self, number: u32, changed: bool) {
         self.file(number).changed.store(changed, Ordering::Release);
     }
 
     /// True if a file must be made durable, which is then the caller's task.
-    pub fn take_changed(&self, number: u32) -> bool {
+    pub(crate) fn take_changed(&self, number: u32) -> bool {
         self.file(number).changed.swap(false, Ordering::AcqRel)
     }
 
     /// Returns a file; if it is closed, `open` opens it.
-    pub fn get(&self, number: u32, open: impl Fn() -> io::Result<File>) -> io::Result<Arc<File>> {
+    pub(crate) fn get(
+        &self,
+        number: u32,
+        open: impl Fn() -> io::Result<File>,
+    ) -> io::Result<Arc<File>> {
         let wanted = self.file(number);
         if let Some(file) = wanted.get() {
             return Ok(file);
@@ -151,7 +155,7 @@ impl OpenFiles {
     }
 
     /// Fails if a changed file could not be made durable before it was closed.
-    pub fn check(&self) -> io::Result<()> {
+    pub(crate) fn check(&self) -> io::Result<()> {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
         failed.map_or(Ok(()), Err)
     }

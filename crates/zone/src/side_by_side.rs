@@ -68,7 +68,7 @@ mod rings {
 
     /// Reads what can be read side by side; the bytes that each buffer got, of as many as were
     /// tried.
-    pub fn read(reads: &mut [FileRead<'_>]) -> Vec<usize> {
+    pub(super) fn read(reads: &mut [FileRead<'_>]) -> Vec<usize> {
         let fit = reads.iter().all(|read| is_aligned(read.buffer));
         if !fit || reads.len() < 2 {
             return Vec::new();

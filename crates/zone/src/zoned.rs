@@ -80,7 +80,7 @@ impl ManagedZone {
 
 impl<M: Medium> Zoned<M> {
     /// A device over a medium whose zones have these states, one for each zone of the geometry.
-    pub fn new(medium: M, geometry: Geometry, zones: Vec<ZoneInfo>) -> Self {
+    pub(crate) fn new(medium: M, geometry: Geometry, zones: Vec<ZoneInfo>) -> Self {
         let limits = Limits::new(&geometry, &zones);
         let zone = |info| ManagedZone { change: Mutex::new(()), info: RwLock::new(info) };
         let zones = zones.into_iter().map(zone).collect();
@@ -89,12 +89,12 @@ impl<M: Medium> Zoned<M> {
     }
 
     /// The medium below.
-    pub fn medium(&self) -> &M {
+    pub(crate) fn medium(&self) -> &M {
         &self.medium
     }
 
     /// Refuses changes from now on if `read_only` is true.
-    pub fn read_only(self, read_only: bool) -> Self {
+    pub(crate) fn read_only(self, read_only: bool) -> Self {
         Zoned { read_only, ..self }
     }
 

@@ -12,7 +12,7 @@ const PAGE: u64 = 4096;
 
 /// A store: `pages=N,whole=N,zone=SIZE,spare=N,hotness=BOOL`.
 #[derive(Clone, Copy, Debug)]
-pub struct StoreArg {
+pub(crate) struct StoreArg {
     pages: u32,
     whole: u32,
     zone: u64,
@@ -55,7 +55,7 @@ impl FromStr for StoreArg {
 
 impl StoreArg {
     /// The store, with units of these bytes.
-    pub fn shape(self, unit: u32) -> Result<StoreShape, String> {
+    pub(crate) fn shape(self, unit: u32) -> Result<StoreShape, String> {
         let StoreArg { pages, whole, zone, spare, hotness } = self;
         let chunks = chunk_shape_of((zone / PAGE) as u32, unit, hotness);
         let chunks = chunks.map_err(|error| error.to_string())?;

@@ -6,7 +6,7 @@ use clap::Args;
 
 /// `frostline store backup` and `db backup`
 #[derive(Debug, Args)]
-pub struct BackupArgs {
+pub(crate) struct BackupArgs {
     /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Where the backup goes: a directory, made if it is absent, or s3://BUCKET/PREFIX with the
@@ -20,7 +20,7 @@ pub struct BackupArgs {
 
 /// `frostline store restore` and `db restore`
 #[derive(Debug, Args)]
-pub struct RestoreArgs {
+pub(crate) struct RestoreArgs {
     /// Where the backup is: a directory, or s3://BUCKET/PREFIX
     pub target: OsString,
     /// The device: file:PATH, made if it is absent, or an empty one of the same zones

@@ -12,7 +12,7 @@ use super::store::{PlacementArgs, ShapeArgs};
 
 /// `frostline bench`
 #[derive(Debug, Subcommand)]
-pub enum BenchCommand {
+pub(crate) enum BenchCommand {
     /// Write pages to a fresh store, by a workload
     Store(BenchStoreArgs),
     /// TPC-C on a fresh database: order entry of a wholesale supplier
@@ -25,7 +25,7 @@ pub enum BenchCommand {
 
 /// `frostline bench store`
 #[derive(Debug, Args)]
-pub struct BenchStoreArgs {
+pub(crate) struct BenchStoreArgs {
     /// The device: mem:, file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     #[arg(long, value_name = "URI")]
     pub device: String,
@@ -88,7 +88,7 @@ pub struct BenchStoreArgs {
 
 impl BenchStoreArgs {
     /// The bench.
-    pub fn bench(&self) -> StoreBench {
+    pub(crate) fn bench(&self) -> StoreBench {
         StoreBench {
             device: self.shape.device(&self.device, self.force),
             speed: self.speed.speed(),

@@ -18,7 +18,7 @@ const OWN_DEVICE: &str = "file:frostline-bench";
 
 /// Arguments of all benches of databases.
 #[derive(Debug, Args)]
-pub struct DatabaseArgs {
+pub(crate) struct DatabaseArgs {
     /// The device: mem:, file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or
     /// zbd:/dev/...; the default is made anew by each bench without --keep, others are formatted if
     /// they are empty, or with --force
@@ -147,7 +147,7 @@ pub struct DatabaseArgs {
 
 impl DatabaseArgs {
     /// The bench.
-    pub fn bench(&self) -> DatabaseBench {
+    pub(crate) fn bench(&self) -> DatabaseBench {
         let bytes = |size: Option<Size>| size.map(|size| size.0);
         DatabaseBench {
             device: DeviceSpec {
@@ -210,7 +210,7 @@ impl From<ReplacementArg> for Replacement {
 
 /// `frostline bench tpcc`
 #[derive(Debug, Args)]
-pub struct BenchTpccArgs {
+pub(crate) struct BenchTpccArgs {
     /// Warehouses, of about 80 MiB each
     #[arg(long, value_name = "W", default_value_t = 4,
         value_parser = value_parser!(u32).range(1..=1 << 16), allow_negative_numbers = true)]
@@ -232,7 +232,7 @@ pub struct BenchTpccArgs {
 
 impl BenchTpccArgs {
     /// The workload.
-    pub fn options(&self) -> tpcc::TpccOptions {
+    pub(crate) fn options(&self) -> tpcc::TpccOptions {
         let BenchTpccArgs { warehouses, items, customers, steady, .. } = *self;
         tpcc::TpccOptions { scale: tpcc::Scale { warehouses, items, customers }, steady }
     }
@@ -240,7 +240,7 @@ impl BenchTpccArgs {
 
 /// `frostline bench ycsb`
 #[derive(Debug, Args)]
-pub struct BenchYcsbArgs {
+pub(crate) struct BenchYcsbArgs {
     /// The mix of operations: a, b, c, d, e, f, 50w or 100w
     #[arg(long, value_name = "W", default_value = "a")]
     pub workload: NamedMix,
@@ -266,7 +266,7 @@ pub struct BenchYcsbArgs {
 
 impl BenchYcsbArgs {
     /// The workload.
-    pub fn bench(&self) -> YcsbBench {
+    pub(crate) fn bench(&self) -> YcsbBench {
         let bench = YcsbBench::new(self.workload);
         let options = ycsb::YcsbOptions {
             distribution: self.distribution.unwrap_or(bench.options.distribution),
@@ -281,7 +281,7 @@ impl BenchYcsbArgs {
 
 /// `frostline bench linkbench`
 #[derive(Debug, Args)]
-pub struct BenchLinkbenchArgs {
+pub(crate) struct BenchLinkbenchArgs {
     /// Nodes to load; there are about four times as many links
     #[arg(long, value_name = "N", default_value_t = 500_000,
         value_parser = value_parser!(u64).range(1..=1 << 40), allow_negative_numbers = true)]
@@ -292,7 +292,7 @@ pub struct BenchLinkbenchArgs {
 
 impl BenchLinkbenchArgs {
     /// The workload.
-    pub fn options(&self) -> linkbench::LinkBenchOptions {
+    pub(crate) fn options(&self) -> linkbench::LinkBenchOptions {
         linkbench::LinkBenchOptions { nodes: self.nodes }
     }
 }

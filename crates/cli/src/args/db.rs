@@ -9,7 +9,7 @@ use crate::size::Size;
 
 /// `frostline db`
 #[derive(Debug, Subcommand)]
-pub enum DbCommand {
+pub(crate) enum DbCommand {
     /// Check trees, pages and the log against each other
     Check(LookDbArgs),
     /// Describe the databases of a store
@@ -27,7 +27,7 @@ pub enum DbCommand {
 
 /// `frostline db check` and `stats`
 #[derive(Debug, Args)]
-pub struct LookDbArgs {
+pub(crate) struct LookDbArgs {
     /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Print JSON
@@ -37,7 +37,7 @@ pub struct LookDbArgs {
 
 /// `frostline db dump`
 #[derive(Debug, Args)]
-pub struct DumpArgs {
+pub(crate) struct DumpArgs {
     /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Only this table
@@ -54,7 +54,7 @@ pub struct DumpArgs {
 
 /// `frostline db copy`
 #[derive(Debug, Args)]
-pub struct CopyArgs {
+pub(crate) struct CopyArgs {
     /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// The device of the copy, which is made, or is empty

@@ -59,7 +59,7 @@ const EXAMPLES: &[&str] = &[
 ];
 
 /// The command with all that its help shows.
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     let command = Arguments::command();
     let template = template(&command);
     with_examples(command, "").help_template(template)

@@ -11,7 +11,7 @@ use super::share::horizon;
 
 /// `frostline train`
 #[derive(Debug, Args)]
-pub struct TrainArgs {
+pub(crate) struct TrainArgs {
     #[command(flatten)]
     pub study: StudyArgs,
     /// The file for the model
@@ -34,7 +34,7 @@ pub struct TrainArgs {
 
 impl TrainArgs {
     /// The training.
-    pub fn training(&self) -> Training {
+    pub(crate) fn training(&self) -> Training {
         Training {
             kind: self.model.into(),
             history: self.history.history.into(),
@@ -46,7 +46,7 @@ impl TrainArgs {
 
 /// `frostline model`
 #[derive(Debug, Subcommand)]
-pub enum ModelCommand {
+pub(crate) enum ModelCommand {
     /// Evaluate a model on a trace
     Eval(EvalArgs),
     /// Train all kinds of models on a trace, and compare them and the rules that need no training
@@ -59,7 +59,7 @@ pub enum ModelCommand {
 
 /// `frostline model eval`
 #[derive(Debug, Args)]
-pub struct EvalArgs {
+pub(crate) struct EvalArgs {
     /// The model
     pub model: PathBuf,
     /// The trace
@@ -81,7 +81,7 @@ pub struct EvalArgs {
 
 /// `frostline model compare`
 #[derive(Debug, Args)]
-pub struct CompareArgs {
+pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub study: StudyArgs,
     #[command(flatten)]
@@ -90,7 +90,7 @@ pub struct CompareArgs {
 
 /// `frostline model histories`
 #[derive(Debug, Args)]
-pub struct HistoriesArgs {
+pub(crate) struct HistoriesArgs {
     #[command(flatten)]
     pub study: StudyArgs,
     /// The kind of models
@@ -100,7 +100,7 @@ pub struct HistoriesArgs {
 
 /// `frostline model features`
 #[derive(Debug, Args)]
-pub struct AddedArgs {
+pub(crate) struct AddedArgs {
     #[command(flatten)]
     pub study: StudyArgs,
     #[command(flatten)]
@@ -112,7 +112,7 @@ pub struct AddedArgs {
 
 /// The samples that models are trained on and evaluated on.
 #[derive(Debug, Args)]
-pub struct StudyArgs {
+pub(crate) struct StudyArgs {
     /// The trace
     pub trace: PathBuf,
     #[command(flatten)]
@@ -135,7 +135,7 @@ pub struct StudyArgs {
 
 /// The number of writes that models look at.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct HistoryArg {
+pub(crate) struct HistoryArg {
     /// Writes of a page to look at
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = value_parser!(u8).range(1..=4), allow_negative_numbers = true)]
@@ -144,7 +144,7 @@ pub struct HistoryArg {
 
 /// The way in which samples are taken.
 #[derive(Debug, Args)]
-pub struct SamplingArgs {
+pub(crate) struct SamplingArgs {
     /// The share of the trace that must follow a sample: later samples might be frozen or not
     #[arg(long, value_name = "SHARE", default_value_t = 0.1, value_parser = horizon,
         allow_negative_numbers = true)]
@@ -164,7 +164,7 @@ pub struct SamplingArgs {
 
 impl SamplingArgs {
     /// The sampling that the arguments ask for.
-    pub fn sampling(&self, split: SampleSplit) -> Sampling {
+    pub(crate) fn sampling(&self, split: SampleSplit) -> Sampling {
         let SamplingArgs { horizon, age, samples, seed } = *self;
         Sampling { split, horizon, age, most: samples as usize, seed }
     }

@@ -22,28 +22,28 @@ use std::path::PathBuf;
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum, value_parser};
 use frostline_papers::Shard;
 
-pub use self::as_store::StoreArg;
-pub use self::backup::{BackupArgs, RestoreArgs};
-pub use self::bench::{BenchCommand, BenchStoreArgs};
-pub use self::database::DatabaseArgs;
-pub use self::db::{CopyArgs, DbCommand, DumpArgs, LookDbArgs};
-pub use self::guide::command;
-pub use self::learn::{
+pub(crate) use self::as_store::StoreArg;
+pub(crate) use self::backup::{BackupArgs, RestoreArgs};
+pub(crate) use self::bench::{BenchCommand, BenchStoreArgs};
+pub(crate) use self::database::DatabaseArgs;
+pub(crate) use self::db::{CopyArgs, DbCommand, DumpArgs, LookDbArgs};
+pub(crate) use self::guide::command;
+pub(crate) use self::learn::{
     AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelCommand, StudyArgs, TrainArgs,
 };
-pub use self::reading::{Loading, Reading};
-pub use self::report::ReportArgs;
-pub use self::reproduce::ReproduceArgs;
-pub use self::serve::{DiskArgs, ServeCommand, ServeNbdArgs};
-pub use self::shell::{CompletionsArgs, ManArgs};
-pub use self::store::{FormatArgs, LookArgs, RebuildArgs, ScrubArgs, StoreCommand};
-pub use self::top::TopArgs;
+pub(crate) use self::reading::{Loading, Reading};
+pub(crate) use self::report::ReportArgs;
+pub(crate) use self::reproduce::ReproduceArgs;
+pub(crate) use self::serve::{DiskArgs, ServeCommand, ServeNbdArgs};
+pub(crate) use self::shell::{CompletionsArgs, ManArgs};
+pub(crate) use self::store::{FormatArgs, LookArgs, RebuildArgs, ScrubArgs, StoreCommand};
+pub(crate) use self::top::TopArgs;
 use crate::size::Size;
 
 /// Page placement for log-structured storage: simulator and tools.
 #[derive(Debug, Parser)]
 #[command(name = "frostline", bin_name = "frostline", version = env!("FROSTLINE_VERSION"), max_term_width = 100)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
@@ -54,7 +54,7 @@ pub struct Arguments {
 
 /// A command.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Replay write traces against placement schemes
     Sim(SimArgs),
     /// List the schemes and victim policies with their parameters
@@ -97,7 +97,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("capacity").args(["op", "zones"])))]
 #[command(group(ArgGroup::new("files").args(["json", "output"]).multiple(true)))]
-pub struct SimArgs {
+pub(crate) struct SimArgs {
     /// Traces; with several, or several volumes, the sum is shown as well
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
@@ -208,7 +208,7 @@ pub struct SimArgs {
 
 /// The reading of the papers to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SemanticsArg {
+pub(crate) enum SemanticsArg {
     /// The papers' text
     Published,
     /// The simulator published with SepBIT, with the same counts to the last page
@@ -221,7 +221,7 @@ pub enum SemanticsArg {
 
 /// `frostline schemes`
 #[derive(Debug, Args)]
-pub struct SchemesArgs {
+pub(crate) struct SchemesArgs {
     /// Print JSON
     #[arg(long, conflicts_with = "markdown")]
     pub json: bool,
@@ -232,7 +232,7 @@ pub struct SchemesArgs {
 
 /// `frostline gen`
 #[derive(Debug, Args)]
-pub struct GenArgs {
+pub(crate) struct GenArgs {
     /// The kind of trace
     pub kind: KindArg,
     /// Pages of the volume
@@ -261,7 +261,7 @@ pub struct GenArgs {
 
 /// A kind of synthetic trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum KindArg {
+pub(crate) enum KindArg {
     /// Page popularity by Zipf's law, scattered over the volume
     Zipf,
     /// All pages equally popular
@@ -272,7 +272,7 @@ pub enum KindArg {
 
 /// `frostline trace`
 #[derive(Debug, Subcommand)]
-pub enum TraceCommand {
+pub(crate) enum TraceCommand {
     /// Describe a trace: writes, pages, lifespans
     Info(InfoArgs),
     /// Convert to page numbers (u32, .zst) or Parquet (.parquet), by the ending of the output
@@ -285,7 +285,7 @@ pub enum TraceCommand {
 
 /// `frostline trace info`
 #[derive(Debug, Args)]
-pub struct InfoArgs {
+pub(crate) struct InfoArgs {
     /// The trace
     pub file: PathBuf,
     #[command(flatten)]
@@ -300,7 +300,7 @@ pub struct InfoArgs {
 
 /// `frostline trace convert`
 #[derive(Debug, Args)]
-pub struct ConvertArgs {
+pub(crate) struct ConvertArgs {
     /// The trace
     pub file: PathBuf,
     #[command(flatten)]
@@ -319,7 +319,7 @@ pub struct ConvertArgs {
 
 /// `frostline trace split`
 #[derive(Debug, Args)]
-pub struct SplitArgs {
+pub(crate) struct SplitArgs {
     /// The trace
     pub file: PathBuf,
     #[command(flatten)]
@@ -337,7 +337,7 @@ pub struct SplitArgs {
 
 /// `frostline trace head`
 #[derive(Debug, Args)]
-pub struct HeadArgs {
+pub(crate) struct HeadArgs {
     /// The trace
     pub file: PathBuf,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use crate::size::{PageSize, Size, UnitSize};
 
 /// Options for reading a trace.
 #[derive(Debug, Args)]
-pub struct Reading {
+pub(crate) struct Reading {
     /// Format of the trace: u32, alibaba, tencent, msr, fio, blkparse, oracle-general or parquet
     /// [default: found by content]
     #[arg(long, value_name = "F")]
@@ -26,7 +26,7 @@ pub struct Reading {
 
 /// Options for reading a trace into memory.
 #[derive(Debug, Args)]
-pub struct Loading {
+pub(crate) struct Loading {
     #[command(flatten)]
     pub reading: Reading,
     /// Refuse a trace that takes more memory than this [default: three quarters of the available

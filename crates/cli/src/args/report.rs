@@ -6,7 +6,7 @@ use clap::Args;
 
 /// `frostline report`
 #[derive(Debug, Args)]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// Results that --json or --output wrote (.json, .ndjson)
     #[arg(value_name = "RESULTS", required = true)]
     pub results: Vec<PathBuf>,

@@ -8,7 +8,7 @@ use frostline_papers::{PAPERS, Paper, Reproduction};
 
 /// `frostline reproduce`
 #[derive(Debug, Args)]
-pub struct ReproduceArgs {
+pub(crate) struct ReproduceArgs {
     /// The paper, or all, or check: what the project claims
     #[arg(value_parser = papers())]
     pub paper: String,
@@ -54,23 +54,23 @@ const QUICK: f64 = 0.1;
 
 impl ReproduceArgs {
     /// True if claims are checked, in place of papers.
-    pub fn checks_claims(&self) -> bool {
+    pub(crate) fn checks_claims(&self) -> bool {
         self.paper == CHECK
     }
 
     /// True if there are options that only evaluations of papers have.
-    pub fn has_evaluation_options(&self) -> bool {
+    pub(crate) fn has_evaluation_options(&self) -> bool {
         let is_other = self.quick || self.no_timing || self.scale != 1.0 || self.seed != 1;
         is_other || self.out.is_some() || !self.traces.is_empty()
     }
 
     /// The wanted papers.
-    pub fn papers(&self) -> Vec<&'static Paper> {
+    pub(crate) fn papers(&self) -> Vec<&'static Paper> {
         PAPERS.iter().filter(|paper| self.paper == ALL || self.paper == paper.name).collect()
     }
 
     /// The size and the selection of their evaluations.
-    pub fn reproduction(&self) -> Reproduction {
+    pub(crate) fn reproduction(&self) -> Reproduction {
         let scale = if self.quick { QUICK } else { self.scale };
         Reproduction {
             scale,

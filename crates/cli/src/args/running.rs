@@ -12,7 +12,7 @@ use crate::size::Size;
 
 /// Limits of a device's speed.
 #[derive(Debug, Args)]
-pub struct SpeedArgs {
+pub(crate) struct SpeedArgs {
     /// Make the device as slow as a drive
     #[arg(long, value_name = "D")]
     pub drive: Option<DriveArg>,
@@ -23,7 +23,7 @@ pub struct SpeedArgs {
 
 impl SpeedArgs {
     /// The speed that the arguments ask for.
-    pub fn speed(&self) -> Speed {
+    pub(crate) fn speed(&self) -> Speed {
         let drive = self.drive.map(|DriveArg::Zn540| NamedDrive::Zn540);
         Speed { drive, bandwidth: self.bandwidth.map(|size| size.0) }
     }
@@ -31,14 +31,14 @@ impl SpeedArgs {
 
 /// A drive with a known speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DriveArg {
+pub(crate) enum DriveArg {
     /// Western Digital's Ultrastar DC ZN540
     Zn540,
 }
 
 /// The ways in which a bench, or a server, can be watched while it works.
 #[derive(Debug, Args)]
-pub struct MetricsArgs {
+pub(crate) struct MetricsArgs {
     /// Serve metrics for Prometheus, and at / a page that draws the zones live, at this loopback
     /// address, as 127.0.0.1:9464
     #[arg(long, value_name = "ADDR", value_parser = loopback)]
@@ -47,7 +47,7 @@ pub struct MetricsArgs {
 
 /// The backup of a bench, or of a server, while it works.
 #[derive(Debug, Args)]
-pub struct FollowArgs {
+pub(crate) struct FollowArgs {
     /// Back up the device here while it is in use, so that what is written is there after a second:
     /// a directory, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "TARGET")]
@@ -56,7 +56,7 @@ pub struct FollowArgs {
 
 /// The memory of a bench, or of a server.
 #[derive(Debug, Args)]
-pub struct LockArgs {
+pub(crate) struct LockArgs {
     /// Let the system write no memory of this process to swap
     #[arg(long)]
     pub lock_memory: bool,

@@ -8,7 +8,7 @@ use super::store::{OptionsArgs, ShapeArgs};
 
 /// `frostline serve`
 #[derive(Debug, Subcommand)]
-pub enum ServeCommand {
+pub(crate) enum ServeCommand {
     /// Serve a page store as a network block device, until Ctrl-C
     Nbd(ServeNbdArgs),
     /// Serve a page store as a block device of this machine (Linux), until Ctrl-C
@@ -21,7 +21,7 @@ const WITH_CREATE: &str = "With --create";
 
 /// `frostline serve nbd`
 #[derive(Debug, Args)]
-pub struct ServeNbdArgs {
+pub(crate) struct ServeNbdArgs {
     /// Listen on this address with a port, like 127.0.0.1:10809, on a socket at this path, which
     /// has a / in it, or with - on the socket that is standard input
     #[arg(long, value_name = "ADDR|SOCKET", default_value = "127.0.0.1:10809")]
@@ -33,7 +33,7 @@ pub struct ServeNbdArgs {
 /// The store that is served, and how.
 #[derive(Debug, Args)]
 #[command(mut_args(only_with_create))]
-pub struct DiskArgs {
+pub(crate) struct DiskArgs {
     /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Do not let clients write
@@ -61,7 +61,7 @@ pub struct DiskArgs {
 /// The shape and the options of a new store.
 #[derive(Debug, Args)]
 #[command(next_help_heading = WITH_CREATE)]
-pub struct MadeArgs {
+pub(crate) struct MadeArgs {
     #[command(flatten)]
     pub shape: ShapeArgs,
     #[command(flatten)]

@@ -10,21 +10,21 @@ fn share(text: &str, bounds: RangeInclusive<f64>) -> Result<f64, ShareError> {
 }
 
 /// Parses a garbage proportion of a replay.
-pub fn gp(text: &str) -> Result<f64, ShareError> {
+pub(super) fn gp(text: &str) -> Result<f64, ShareError> {
     share(text, Space::GP)
 }
 
 /// Parses an over-provisioning.
-pub fn op(text: &str) -> Result<f64, ShareError> {
+pub(super) fn op(text: &str) -> Result<f64, ShareError> {
     share(text, Space::OP)
 }
 
 /// Parses a garbage proportion that a store can keep.
-pub fn gp_of_store(text: &str) -> Result<f64, ShareError> {
+pub(super) fn gp_of_store(text: &str) -> Result<f64, ShareError> {
     share(text, 0.0001..=0.9)
 }
 
 /// Parses the share of a trace that must follow a sample.
-pub fn horizon(text: &str) -> Result<f64, ShareError> {
+pub(super) fn horizon(text: &str) -> Result<f64, ShareError> {
     share(text, 0.0..=0.9999)
 }

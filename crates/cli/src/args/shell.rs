@@ -7,14 +7,14 @@ use clap_complete::Shell;
 
 /// `frostline completions`
 #[derive(Debug, Args)]
-pub struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     /// The shell
     pub shell: Shell,
 }
 
 /// `frostline man`
 #[derive(Debug, Args)]
-pub struct ManArgs {
+pub(crate) struct ManArgs {
     /// Write the pages of all commands to this directory, which is made if it does not exist
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -10,7 +10,7 @@ use crate::size::Size;
 
 /// `frostline store`
 #[derive(Debug, Subcommand)]
-pub enum StoreCommand {
+pub(crate) enum StoreCommand {
     /// Make an empty store on a device
     Format(FormatArgs),
     /// Describe a store: options, sizes, memory
@@ -31,7 +31,7 @@ pub enum StoreCommand {
 
 /// The shape of a new device.
 #[derive(Debug, Default, Args)]
-pub struct ShapeArgs {
+pub(crate) struct ShapeArgs {
     /// Bytes of all zones of a new device
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<Size>,
@@ -50,7 +50,7 @@ pub struct ShapeArgs {
 
 impl ShapeArgs {
     /// A device of this shape, made over what a drive holds if `overwrite`.
-    pub fn device(&self, uri: &str, overwrite: bool) -> DeviceSpec {
+    pub(crate) fn device(&self, uri: &str, overwrite: bool) -> DeviceSpec {
         let bytes = |size: Option<Size>| size.map(|size| size.0);
         DeviceSpec {
             uri: uri.to_string(),
@@ -65,7 +65,7 @@ impl ShapeArgs {
 
 /// The rules by which a store places and cleans.
 #[derive(Debug, Args)]
-pub struct PlacementArgs {
+pub(crate) struct PlacementArgs {
     /// Scheme, optionally with parameters (dac:classes=4)
     #[arg(long, value_name = "S", default_value = "sepbit")]
     pub scheme: String,
@@ -87,7 +87,7 @@ pub struct PlacementArgs {
 
 impl PlacementArgs {
     /// The options that the arguments ask for; other options have their defaults.
-    pub fn format(&self) -> Format {
+    pub(crate) fn format(&self) -> Format {
         Format {
             scheme: self.scheme.clone(),
             victim: self.victim.clone(),
@@ -100,7 +100,7 @@ impl PlacementArgs {
 }
 
 /// Parses a unit of records.
-pub fn unit(text: &str) -> Result<u32, String> {
+pub(super) fn unit(text: &str) -> Result<u32, String> {
     let size: Result<Size, _> = text.parse();
     match size.map(|size| u32::try_from(size.0)) {
         Ok(Ok(unit)) if unit.is_power_of_two() && (32..=4096).contains(&unit) => Ok(unit),
@@ -110,7 +110,7 @@ pub fn unit(text: &str) -> Result<u32, String> {
 
 /// The options that a store is formatted with.
 #[derive(Debug, Args)]
-pub struct OptionsArgs {
+pub(crate) struct OptionsArgs {
     #[command(flatten)]
     placement: PlacementArgs,
     /// Pages that the store can hold [default: as many as the garbage proportion allows]
@@ -131,7 +131,7 @@ pub struct OptionsArgs {
 
 impl OptionsArgs {
     /// The options that the arguments ask for.
-    pub fn format(&self) -> Format {
+    pub(crate) fn format(&self) -> Format {
         Format {
             logical_pages: self.pages,
             thin: self.thin,
@@ -144,7 +144,7 @@ impl OptionsArgs {
 
 /// `frostline store format`
 #[derive(Debug, Args)]
-pub struct FormatArgs {
+pub(crate) struct FormatArgs {
     /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     #[command(flatten)]
@@ -161,7 +161,7 @@ pub struct FormatArgs {
 
 /// `frostline store rebuild`
 #[derive(Debug, Args)]
-pub struct RebuildArgs {
+pub(crate) struct RebuildArgs {
     /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Zones of the device that belong to the store, from the first on [default: those in a
@@ -188,14 +188,14 @@ pub struct RebuildArgs {
 /// The options of the store for the case that no superblock is left.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of the store, if no superblock is left")]
-pub struct FallbackArgs {
+pub(crate) struct FallbackArgs {
     #[command(flatten)]
     pub options: OptionsArgs,
 }
 
 /// `frostline store info`, `zones` and `check`
 #[derive(Debug, Args)]
-pub struct LookArgs {
+pub(crate) struct LookArgs {
     /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Print JSON
@@ -205,7 +205,7 @@ pub struct LookArgs {
 
 /// `frostline store scrub`
 #[derive(Debug, Args)]
-pub struct ScrubArgs {
+pub(crate) struct ScrubArgs {
     /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Read at most this many bytes per second

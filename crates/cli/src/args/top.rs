@@ -4,7 +4,7 @@ use clap::Args;
 
 /// `frostline top`
 #[derive(Debug, Args)]
-pub struct TopArgs {
+pub(crate) struct TopArgs {
     /// The address that a process serves metrics at, as 127.0.0.1:9464, or a device whose store no
     /// process has open: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or zbd:/dev/...
     #[arg(value_name = "ADDR|URI")]

@@ -14,7 +14,7 @@ use crate::locked::lock_memory;
 use crate::output;
 
 /// Runs the bench, and returns the table or the JSON.
-pub fn run(
+pub(super) fn run(
     command: &'static str,
     args: &DatabaseArgs,
     workload: &impl Benchmark,

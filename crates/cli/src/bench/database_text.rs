@@ -13,7 +13,7 @@ use crate::table::columns;
 
 /// The report: with `all_figures` a column for each scheme and the details of each run, and behind
 /// them the answer. `trace` is the file with the recorded page writes.
-pub fn text(report: &DatabaseReport, trace: Option<&str>, all_figures: bool) -> String {
+pub(super) fn text(report: &DatabaseReport, trace: Option<&str>, all_figures: bool) -> String {
     if report.runs.is_empty() {
         return String::new();
     }

@@ -14,7 +14,7 @@ use crate::screen::Screen;
 use crate::top::Live;
 
 /// Runs the bench that the arguments name. The text has all figures if asked for.
-pub fn run(command: &BenchCommand, all_figures: bool) -> Result<String, Failure> {
+pub(crate) fn run(command: &BenchCommand, all_figures: bool) -> Result<String, Failure> {
     match command {
         BenchCommand::Store(args) => store::run(args),
         BenchCommand::Tpcc(args) => {

@@ -15,7 +15,7 @@ use crate::output;
 const COMMAND: &str = "bench store";
 
 /// Runs the bench, and returns the table or the JSON.
-pub fn run(args: &BenchStoreArgs) -> Result<String, Failure> {
+pub(super) fn run(args: &BenchStoreArgs) -> Result<String, Failure> {
     if let Some(path) = &args.record {
         output::check_name(COMMAND, path)?;
     }

@@ -6,7 +6,7 @@ use super::speed;
 use crate::backup::in_words;
 
 /// The report as text.
-pub fn text(report: &StoreReport) -> String {
+pub(super) fn text(report: &StoreReport) -> String {
     report.runs.iter().map(|run| head(report, run) + "\n" + &rows(run)).collect()
 }
 

@@ -7,7 +7,7 @@ use crate::backup::backup_failure;
 use crate::failure::Failure;
 
 /// The failure for an error of a command's bench, or of the device that is made for it.
-pub fn bench_failure(command: &str, error: Error) -> Failure {
+pub(crate) fn bench_failure(command: &str, error: Error) -> Failure {
     let usage = |why: &str| Failure::usage(command, why);
     let why = error.to_string();
     match error {

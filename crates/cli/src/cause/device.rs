@@ -10,7 +10,7 @@ use super::sim::scheme_hint;
 use crate::failure::Failure;
 
 /// The failure for a device's error.
-pub fn device_failure(uri: &str, error: &DeviceError) -> Failure {
+pub(crate) fn device_failure(uri: &str, error: &DeviceError) -> Failure {
     use DeviceError::{
         Exists, Foreign, InUse, NoStreams, NotADevice, NotPlain, Open, Shape, TooManyFiles,
         TooSmall, Uri,
@@ -39,7 +39,7 @@ pub fn device_failure(uri: &str, error: &DeviceError) -> Failure {
 const MORE_FILES: &str = "ulimit -n 65536, or another number, permits more of them";
 
 /// The failure for a store's error.
-pub fn store_failure(uri: &str, error: StoreError) -> Failure {
+pub(crate) fn store_failure(uri: &str, error: StoreError) -> Failure {
     let why = error.to_string();
     match error {
         StoreError::NotEmpty { .. } => Failure::usage(uri, &why)
@@ -70,7 +70,7 @@ pub fn store_failure(uri: &str, error: StoreError) -> Failure {
 }
 
 /// The failure for a database's error.
-pub fn db_failure(uri: &str, error: DbError) -> Failure {
+pub(crate) fn db_failure(uri: &str, error: DbError) -> Failure {
     let why = error.to_string();
     match error {
         DbError::Store(error) => match &*error {

@@ -8,17 +8,17 @@ mod paper;
 mod report;
 mod sim;
 
-pub use bench::bench_failure;
-pub use device::{db_failure, device_failure, store_failure};
-pub use paper::paper_failure;
-pub use report::report_failure;
+pub(crate) use bench::bench_failure;
+pub(crate) use device::{db_failure, device_failure, store_failure};
+pub(crate) use paper::paper_failure;
+pub(crate) use report::report_failure;
 
 use frostline_trace::TraceError;
 
 use crate::failure::Failure;
 
 /// The hint where a part is missing from this build.
-pub const FULL: &str =
+pub(crate) const FULL: &str =
     "cargo build --release --features full has it, as does the published command";
 
 impl From<TraceError> for Failure {

@@ -6,7 +6,7 @@ use super::bench_failure;
 use crate::failure::Failure;
 
 /// The failure for an error of a command's evaluation, study or sweep.
-pub fn paper_failure(command: &str, error: Error) -> Failure {
+pub(crate) fn paper_failure(command: &str, error: Error) -> Failure {
     let why = error.to_string();
     match error {
         Error::Bench(error) => bench_failure(command, error),

@@ -6,7 +6,7 @@ use super::FULL;
 use crate::failure::Failure;
 
 /// The failure for an error of reading or writing a command's results.
-pub fn report_failure(command: &str, error: Error) -> Failure {
+pub(crate) fn report_failure(command: &str, error: Error) -> Failure {
     let why = error.to_string();
     match error {
         Error::Trace(error) => error.into(),

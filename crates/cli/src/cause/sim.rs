@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::near::hint;
 
 /// A hint for a scheme or victim policy that can't be built: probably another name was meant.
-pub fn scheme_hint(error: &BuildError) -> String {
+pub(super) fn scheme_hint(error: &BuildError) -> String {
     let all = "frostline schemes lists all schemes and victim policies with their parameters";
     match error {
         BuildError::UnknownName { name: word, known, .. }

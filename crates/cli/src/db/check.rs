@@ -19,7 +19,7 @@ struct CheckReport<'a> {
 }
 
 /// Checks the structure of every database of a store. Opening the databases reads the log.
-pub fn run(args: &LookDbArgs) -> Result<String, Failure> {
+pub(super) fn run(args: &LookDbArgs) -> Result<String, Failure> {
     let instances = open(&args.uri)?;
     let checks = instances.all.iter().map(frostline_db::Db::check);
     let databases: Vec<_> =

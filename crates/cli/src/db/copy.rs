@@ -14,7 +14,7 @@ use crate::failure::{Failure, say};
 const COMMAND: &str = "db copy";
 
 /// Copies the databases of a device.
-pub fn run(args: &CopyArgs) -> Result<String, Failure> {
+pub(super) fn run(args: &CopyArgs) -> Result<String, Failure> {
     if args.to == "mem:" {
         return Err(Failure::usage(COMMAND, "mem: ends with the command, and the copy with it"));
     }

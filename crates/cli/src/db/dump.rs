@@ -10,7 +10,7 @@ use crate::cause::db_failure;
 use crate::failure::{Failure, printed};
 
 /// Writes the records while they are read: there may be more than memory can hold.
-pub fn run(args: &DumpArgs) -> Result<String, Failure> {
+pub(super) fn run(args: &DumpArgs) -> Result<String, Failure> {
     let instances = super::open(&args.uri)?;
     let failed = |error| db_failure(&args.uri, error);
     let all = instances.all.len();

@@ -16,7 +16,7 @@ use crate::device::open_to_look;
 use crate::failure::Failure;
 
 /// Runs a `frostline db` subcommand.
-pub fn run(command: &DbCommand) -> Result<String, Failure> {
+pub(crate) fn run(command: &DbCommand) -> Result<String, Failure> {
     match command {
         DbCommand::Check(args) => check::run(args),
         DbCommand::Stats(args) => stats::run(args),

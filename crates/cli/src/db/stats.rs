@@ -50,7 +50,7 @@ struct DatabaseReport {
 }
 
 /// Describes the databases of a store. Every page is read.
-pub fn run(args: &LookDbArgs) -> Result<String, Failure> {
+pub(super) fn run(args: &LookDbArgs) -> Result<String, Failure> {
     let instances = open(&args.uri)?;
     let databases = instances.all.iter().map(database).collect::<Result<Vec<_>, _>>();
     let databases = databases.map_err(|error| db_failure(&args.uri, error))?;

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Trains a model, writes its file and prints its quality.
-pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
+pub(crate) fn train_model(args: &TrainArgs) -> Result<String, Failure> {
     const COMMAND: &str = "train";
     let StudyArgs { trace, json, quiet, .. } = &args.study;
     let outputs = [Some(args.output.as_path()), json.as_deref()];
@@ -31,7 +31,7 @@ pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
 }
 
 /// Runs a `frostline model` subcommand.
-pub fn model(command: &ModelCommand) -> Result<String, Failure> {
+pub(crate) fn model(command: &ModelCommand) -> Result<String, Failure> {
     match command {
         ModelCommand::Eval(args) => eval(args),
         ModelCommand::Compare(args) => models(args),
@@ -124,7 +124,7 @@ fn study(command: &str, args: &StudyArgs) -> Result<Study, Failure> {
 }
 
 /// Reads a model. A file that is too long is not read completely, only refused.
-pub fn read(path: &Path) -> Result<Model, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Model, Failure> {
     use std::io::Read;
     let unreadable =
         |why: &dyn std::fmt::Display| Failure::usage(&path.display().to_string(), &why.to_string());

@@ -18,7 +18,7 @@ const HIGHER: &str = "train it with a higher --threshold, or a longer --history"
 const OTHER: &str = "train it on a longer trace, or with --split time to see what holds later";
 
 /// Prints a warning for a useless model.
-pub fn warn(command: &str, report: &ModelReport) {
+pub(super) fn warn(command: &str, report: &ModelReport) {
     let (pages, hint) = match report.flaw() {
         None => return,
         Some(Flaw::NoPage) => ("no page", LOWER),
@@ -31,7 +31,7 @@ pub fn warn(command: &str, report: &ModelReport) {
 }
 
 /// The report of a model.
-pub fn model_report(report: &ModelReport) -> String {
+pub(super) fn model_report(report: &ModelReport) -> String {
     let Origin { trace, samples, frozen, sampling } = &report.trained_on;
     let on = match sampling.split {
         SampleSplit::All => "all",
@@ -65,7 +65,7 @@ fn samples_in_words(split: SampleSplit) -> &'static str {
 }
 
 /// The rows of a comparison.
-pub struct Rows {
+pub(super) struct Rows {
     /// The command.
     pub command: &'static str,
     /// Heading of the column of names.
@@ -75,7 +75,7 @@ pub struct Rows {
 }
 
 /// The comparison of models that were trained on the same samples.
-pub fn comparison(comparison: &Comparison, rows: &Rows) -> String {
+pub(super) fn comparison(comparison: &Comparison, rows: &Rows) -> String {
     let mut headings = vec![rows.heading];
     headings.extend(QUALITY);
     headings.extend(["training s", "inference us", "ns/page", "bytes/page"]);

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::inputs::{load_options, load_with_bar};
 
 /// Loads the only volume of a trace, with hotness records if they are wanted.
-pub fn load(
+pub(super) fn load(
     command: &str,
     path: &Path,
     loading: &Loading,

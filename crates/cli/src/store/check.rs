@@ -8,7 +8,7 @@ use crate::failure::{Failure, verdict};
 use crate::output::json;
 
 /// Checks the structure of a store.
-pub fn run(args: &LookArgs) -> Result<String, Failure> {
+pub(super) fn run(args: &LookArgs) -> Result<String, Failure> {
     let checked = open_store(&args.uri)?.check();
     let report = checked.map_err(|error| store_failure(&args.uri, error))?;
     let text = match (args.json, report.findings.is_empty()) {

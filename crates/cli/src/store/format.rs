@@ -11,7 +11,7 @@ use crate::failure::{Failure, say};
 const COMMAND: &str = "store format";
 
 /// Makes an empty store on a device, and the device if a size for it is given.
-pub fn run(args: &FormatArgs) -> Result<String, Failure> {
+pub(super) fn run(args: &FormatArgs) -> Result<String, Failure> {
     if args.uri == "mem:" {
         return Err(Failure::usage(COMMAND, "mem: ends with the command, and the store with it")
             .hint("frostline bench store --device mem: formats one and uses it"));

@@ -27,7 +27,7 @@ struct InfoReport<'a> {
 }
 
 /// Describes a store.
-pub fn run(args: &LookArgs) -> Result<String, Failure> {
+pub(super) fn run(args: &LookArgs) -> Result<String, Failure> {
     let store = open_store(&args.uri)?;
     let report = |store: &Store| {
         let (info, stats) = (store.info()?, store.stats()?);
@@ -51,7 +51,7 @@ pub fn run(args: &LookArgs) -> Result<String, Failure> {
 }
 
 /// The pages that a store takes yet, as a text.
-pub fn more_pages(space: &Space) -> String {
+pub(crate) fn more_pages(space: &Space) -> String {
     match (space.whole_pages, space.like_pages) {
         (whole, like) if whole == like => whole.to_string(),
         (whole, like) => format!("{whole} whatever they are, {like} like those it has"),
@@ -59,7 +59,7 @@ pub fn more_pages(space: &Space) -> String {
 }
 
 /// The used, reclaimable and free bytes of a store, as a text.
-pub fn space(space: &Space) -> String {
+pub(crate) fn space(space: &Space) -> String {
     let [total, used, reclaimable, free] = [space.total, space.used, space.reclaimable, space.free]
         .map(|bytes| Size(bytes).to_string());
     format!("{total}: {used} used, {reclaimable} reclaimable, {free} free")

@@ -9,14 +9,14 @@ mod zones;
 
 use frostline_store::Finding;
 
-pub use info::{more_pages, space};
+pub(crate) use info::{more_pages, space};
 
 use crate::args::StoreCommand;
 use crate::backup;
 use crate::failure::Failure;
 
 /// Runs a `frostline store` subcommand.
-pub fn run(command: &StoreCommand) -> Result<String, Failure> {
+pub(crate) fn run(command: &StoreCommand) -> Result<String, Failure> {
     match command {
         StoreCommand::Format(args) => format::run(args),
         StoreCommand::Info(args) => info::run(args),

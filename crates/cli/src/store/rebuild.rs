@@ -23,7 +23,7 @@ struct RebuildReport<'a> {
 }
 
 /// Rebuilds the store of a device, or reports what the rebuilt store would have.
-pub fn run(args: &RebuildArgs) -> Result<String, Failure> {
+pub(super) fn run(args: &RebuildArgs) -> Result<String, Failure> {
     let format = args.fallback.options.format();
     let device = device(args)?;
     if !args.force && !args.dry_run && is_sound(&device) {

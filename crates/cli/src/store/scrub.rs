@@ -12,7 +12,7 @@ use crate::output::json;
 use crate::progress::bar;
 
 /// Reads every page of a store.
-pub fn run(args: &ScrubArgs) -> Result<String, Failure> {
+pub(super) fn run(args: &ScrubArgs) -> Result<String, Failure> {
     let rate = args.rate.map(|size| size.0);
     if rate == Some(0) {
         return Err(Failure::usage("store scrub", "--rate 0: nothing would be read"));

@@ -14,7 +14,7 @@ use crate::table;
 const CELLS: usize = 24;
 
 /// Draws the zones, one per line.
-pub fn run(args: &LookArgs) -> Result<String, Failure> {
+pub(super) fn run(args: &LookArgs) -> Result<String, Failure> {
     let views = open_store(&args.uri)?.zones();
     let views = views.map_err(|error| store_failure(&args.uri, error))?;
     if args.json {

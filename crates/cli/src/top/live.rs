@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Draws a bench on standard error, and stops it when a signal or the user asks for that. What it
 /// has to tell beyond the picture is printed once the picture is gone.
-pub struct Live<'a> {
+pub(crate) struct Live<'a> {
     command: &'static str,
     interrupt: &'a Interrupt,
     drawn: Mutex<Drawn>,
@@ -37,7 +37,7 @@ struct Drawn {
 
 impl<'a> Live<'a> {
     /// Takes the terminal of standard error.
-    pub fn new(command: &'static str, interrupt: &'a Interrupt) -> Result<Self, Failure> {
+    pub(crate) fn new(command: &'static str, interrupt: &'a Interrupt) -> Result<Self, Failure> {
         has_pictures(command)?;
         if !stderr().is_terminal() {
             return Err(Failure::usage(command, "--live: standard error is no terminal")

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::json;
 
-pub use self::live::Live;
+pub(crate) use self::live::Live;
 
 const COMMAND: &str = "top";
 
@@ -23,7 +23,7 @@ const COMMAND: &str = "top";
 const WIDTH: u16 = 100;
 
 /// Draws a store until the user ends it; once if it is not on a terminal.
-pub fn run(args: &TopArgs) -> Result<String, Failure> {
+pub(crate) fn run(args: &TopArgs) -> Result<String, Failure> {
     let source = ViewSource::of(&args.target)?;
     let first = source.view()?;
     if args.json {

@@ -15,7 +15,7 @@ const DEVICES: [&str; 7] = ["mem:", "file:", "block:", "fdp:", "dir:", "zonefs:"
 
 /// The place where views of a store come from.
 #[derive(Debug)]
-pub enum ViewSource {
+pub(super) enum ViewSource {
     /// A process that has the store open, and serves views of it.
     Process(SocketAddr),
     /// A device whose store no process has open, so that nothing changes.
@@ -24,7 +24,7 @@ pub enum ViewSource {
 
 impl ViewSource {
     /// A device by its URI; anything else is an address.
-    pub fn of(target: &str) -> Result<ViewSource, Failure> {
+    pub(super) fn of(target: &str) -> Result<ViewSource, Failure> {
         if DEVICES.iter().any(|begin| target.starts_with(begin)) {
             return Ok(ViewSource::Device(target.to_string()));
         }
@@ -41,7 +41,7 @@ impl ViewSource {
     }
 
     /// The first view.
-    pub fn view(&self) -> Result<StoreView, Failure> {
+    pub(super) fn view(&self) -> Result<StoreView, Failure> {
         match self {
             ViewSource::Process(address) => fetch(*address).map_err(|error| {
                 Failure::job(COMMAND, &format!("{address}: {error}"))
@@ -54,7 +54,7 @@ impl ViewSource {
     }
 
     /// The next view; none if nothing changes.
-    pub fn next(&self) -> Option<Result<StoreView, FetchError>> {
+    pub(super) fn next(&self) -> Option<Result<StoreView, FetchError>> {
         match self {
             ViewSource::Process(address) => Some(fetch(*address)),
             ViewSource::Device(_) => None,
@@ -62,7 +62,7 @@ impl ViewSource {
     }
 
     /// A word on what is seen.
-    pub fn note(&self) -> &'static str {
+    pub(super) fn note(&self) -> &'static str {
         match self {
             ViewSource::Process(_) => "",
             ViewSource::Device(_) => "no process has it open: nothing changes  ",

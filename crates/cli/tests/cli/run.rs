@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// A report of `frostline sim` without the command line, which differs between equal runs.
-pub fn without_command(report: &str) -> Value {
+pub(crate) fn without_command(report: &str) -> Value {
     let mut report: Value = serde_json::from_str(report).unwrap();
     report.as_object_mut().unwrap().remove("command").expect("reports have the command line");
     report
@@ -15,37 +15,37 @@ pub fn without_command(report: &str) -> Value {
 
 /// A directory for each test, removed at its end. The command runs in it, so that messages name
 /// files like the test does.
-pub struct Scratch(tempfile::TempDir);
+pub(crate) struct Scratch(tempfile::TempDir);
 
 /// The output of a run of the command.
 #[derive(Debug)]
-pub struct Ran {
+pub(crate) struct Ran {
     pub status: i32,
     pub out: String,
     pub err: String,
 }
 
 impl Scratch {
-    pub fn new() -> Scratch {
+    pub(crate) fn new() -> Scratch {
         Scratch(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) {
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) {
         std::fs::write(self.path(name), content).unwrap();
     }
 
     /// A file of page numbers.
-    pub fn pages(&self, name: &str, lbas: impl IntoIterator<Item = u32>) {
+    pub(crate) fn pages(&self, name: &str, lbas: impl IntoIterator<Item = u32>) {
         let bytes: Vec<u8> = lbas.into_iter().flat_map(u32::to_le_bytes).collect();
         self.file(name, bytes);
     }
 
     /// The names of all files, sorted.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.path()).unwrap();
         let name = |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name();
         let mut names: Vec<_> = entries.map(|e| name(e).into_string().unwrap()).collect();
@@ -53,14 +53,14 @@ impl Scratch {
         names
     }
 
-    pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+    pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
         command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
         command
     }
 
     /// Runs the command with the words of a line as arguments.
-    pub fn run(&self, line: &str) -> Ran {
+    pub(crate) fn run(&self, line: &str) -> Ran {
         let output = self.command(line.split_whitespace()).output().unwrap();
         Ran {
             status: output.status.code().expect("the command was not killed"),
@@ -70,27 +70,27 @@ impl Scratch {
     }
 
     /// Runs a line that must succeed without messages; returns its standard output.
-    pub fn quiet(&self, line: &str) -> String {
+    pub(crate) fn quiet(&self, line: &str) -> String {
         let ran = self.run(line);
         assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{line}");
         ran.out
     }
 
     /// Runs a line that must succeed without messages; returns the JSON on its standard output.
-    pub fn json(&self, line: &str) -> Value {
+    pub(crate) fn json(&self, line: &str) -> Value {
         serde_json::from_str(&self.quiet(line)).unwrap()
     }
 
     /// Runs a line that must fail with this status and an empty standard output; returns its
     /// message.
-    pub fn fails(&self, status: i32, line: &str) -> String {
+    pub(crate) fn fails(&self, status: i32, line: &str) -> String {
         let ran = self.run(line);
         assert_eq!((ran.status, ran.out.as_str()), (status, ""), "{line}: {}", ran.err);
         ran.err
     }
 
     /// Runs command lines; returns each with its output, and its exit status if that is not 0.
-    pub fn transcript<L: AsRef<str>>(&self, lines: impl IntoIterator<Item = L>) -> String {
+    pub(crate) fn transcript<L: AsRef<str>>(&self, lines: impl IntoIterator<Item = L>) -> String {
         let mut text = String::new();
         for line in lines {
             let Ran { status, out, err } = self.run(line.as_ref());

@@ -16,7 +16,7 @@ use crate::view::View;
 
 /// The long values of all tables, and how far their pieces were found.
 #[derive(Default)]
-pub struct LongValues {
+pub(super) struct LongValues {
     by_number: BTreeMap<u64, LongValue>,
     /// Pages of values, by the number of the value.
     runs: Vec<(u64, Run)>,
@@ -34,17 +34,17 @@ struct LongValue {
 
 impl LongValues {
     /// The number of long values.
-    pub fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.by_number.values().filter(|value| value.page.is_some()).count() as u64
     }
 
     /// Pages that values have for themselves.
-    pub fn pages(&self) -> u64 {
+    pub(super) fn pages(&self) -> u64 {
         self.runs.iter().map(|(_, run)| u64::from(run.count)).sum()
     }
 
     /// Notes a table's record, if its value is a long one.
-    pub fn note(&mut self, page: u32, record: &Seen<'_>) -> Option<Finding> {
+    pub(super) fn note(&mut self, page: u32, record: &Seen<'_>) -> Option<Finding> {
         if !record.is_overflow {
             return None;
         }
@@ -57,7 +57,7 @@ impl LongValues {
     }
 
     /// Counts a piece for its value, or pages, or takes the owner from a head.
-    pub fn take_piece(&mut self, page: u32, record: &Seen<'_>) -> Option<Finding> {
+    pub(super) fn take_piece(&mut self, page: u32, record: &Seen<'_>) -> Option<Finding> {
         let Some((number, n)) = piece_number(record.key) else {
             return Some(Finding::at(page, "a piece has no number"));
         };
@@ -100,7 +100,7 @@ impl LongValues {
     }
 
     /// Marks the pages of values as reached.
-    pub fn reach(&self, reached: &mut Used) -> Result<Vec<Finding>, DbError> {
+    pub(super) fn reach(&self, reached: &mut Used) -> Result<Vec<Finding>, DbError> {
         let mut findings = Vec::new();
         for &(number, run) in &self.runs {
             for page in run.pages() {
@@ -118,7 +118,7 @@ impl LongValues {
     }
 
     /// The values with missing pieces, and pages without an owner.
-    pub fn left_over(&self) -> impl Iterator<Item = Finding> {
+    pub(super) fn left_over(&self) -> impl Iterator<Item = Finding> {
         self.by_number.iter().filter_map(|(number, value)| {
             let is_in_pages = number & IN_PAGES != 0;
             let needed = value.bytes.div_ceil(if is_in_pages { PAGE_DATA } else { PIECE });
@@ -137,7 +137,7 @@ impl LongValues {
     }
 
     /// Reads the values in pages, and finds those that can't be.
-    pub fn read(&self, trees: &Trees) -> Result<Vec<Finding>, DbError> {
+    pub(super) fn read(&self, trees: &Trees) -> Result<Vec<Finding>, DbError> {
         let (view, mut findings) = (View::begin(trees, None, false), Vec::new());
         for (&number, value) in self.by_number.range(IN_PAGES..) {
             let Some(page) = value.page else { continue };

@@ -8,7 +8,7 @@ use crate::pool::TOGETHER;
 use crate::tree::Trees;
 
 /// A record that a tree holds.
-pub struct Seen<'a> {
+pub(super) struct Seen<'a> {
     /// Its key.
     pub key: &'a [u8],
     /// Its value, or the reference to its pieces.
@@ -18,10 +18,10 @@ pub struct Seen<'a> {
 }
 
 /// A function that is called with each record and its page, in the order of the keys.
-pub type Visit<'v> = dyn FnMut(u32, Seen<'_>) -> Option<Finding> + 'v;
+pub(super) type Visit<'v> = dyn FnMut(u32, Seen<'_>) -> Option<Finding> + 'v;
 
 /// Goes through a tree.
-pub struct Walk<'w> {
+pub(super) struct Walk<'w> {
     trees: &'w Trees,
     root: u32,
     /// Pages that this tree or another reached.
@@ -36,25 +36,25 @@ pub struct Walk<'w> {
 
 impl<'w> Walk<'w> {
     /// Of the tree with this root.
-    pub fn new(trees: &'w Trees, root: u32, reached: &'w mut Used) -> Self {
+    pub(super) fn new(trees: &'w Trees, root: u32, reached: &'w mut Used) -> Self {
         let counts = TreeCheck { root, ..TreeCheck::default() };
         Walk { trees, root, reached, counts, room: 0, unreadable: 0, findings: Vec::new() }
     }
 
     /// The counters.
-    pub fn counted(self, table: Option<String>) -> TreeCheck {
+    pub(super) fn counted(self, table: Option<String>) -> TreeCheck {
         let all = self.counts.leaves * (PAGE_BYTES - SLOTS) as u64;
         let fill = if all == 0 { 0.0 } else { 1.0 - self.room as f64 / all as f64 };
         TreeCheck { table, fill, ..self.counts }
     }
 
     /// True if every page could be read.
-    pub fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.unreadable == 0
     }
 
     /// Goes through all of it.
-    pub fn tree(&mut self, visit: &mut Visit<'_>) -> Result<(), DbError> {
+    pub(super) fn tree(&mut self, visit: &mut Visit<'_>) -> Result<(), DbError> {
         self.page(self.root, &Expected::of_root(self.root), visit)
     }
 

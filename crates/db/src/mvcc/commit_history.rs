@@ -8,7 +8,7 @@ use super::{ReadSet, WriteSet};
 use crate::layout::OVERFLOW_TREE;
 
 /// Keys of recent commits, for transactions that compare them with what they read.
-pub struct CommitHistory {
+pub(super) struct CommitHistory {
     /// Serializable transactions, by a position from which they need the commits.
     users: BTreeMap<u64, usize>,
     /// By position.
@@ -21,7 +21,7 @@ pub struct CommitHistory {
 
 /// The keys of a commit, one behind the other: tree (u32), length (u16), key. Pieces of long values
 /// are left out, as they are read only through the record that they belong to.
-pub struct Keys(Box<[u8]>);
+pub(super) struct Keys(Box<[u8]>);
 
 impl Keys {
     fn of(writes: &WriteSet) -> Self {
@@ -36,7 +36,7 @@ impl Keys {
     }
 
     /// True if a transaction that read this read one of the keys.
-    pub fn meet(&self, reads: &ReadSet) -> bool {
+    pub(super) fn meet(&self, reads: &ReadSet) -> bool {
         let mut rest = &self.0[..];
         while let Some((tree, tail)) = rest.split_first_chunk::<4>()
             && let Some((len, tail)) = tail.split_first_chunk::<2>()
@@ -53,7 +53,7 @@ impl Keys {
 
 impl CommitHistory {
     /// Nothing; at most about `most_bytes` will be kept.
-    pub fn new(most_bytes: u64) -> Self {
+    pub(super) fn new(most_bytes: u64) -> Self {
         CommitHistory {
             users: BTreeMap::new(),
             commits: VecDeque::new(),
@@ -64,12 +64,12 @@ impl CommitHistory {
     }
 
     /// Commits from here on are needed by one more transaction.
-    pub fn begin(&mut self, position: u64) {
+    pub(super) fn begin(&mut self, position: u64) {
         *self.users.entry(position).or_default() += 1;
     }
 
     /// A transaction that needed the commits from here on has ended.
-    pub fn end(&mut self, position: u64) {
+    pub(super) fn end(&mut self, position: u64) {
         if let Some(users) = self.users.get_mut(&position) {
             *users -= 1;
             if *users == 0 {
@@ -84,7 +84,7 @@ impl CommitHistory {
 
     /// A commit is complete, and all before it are.
     #[inline]
-    pub fn complete(&mut self, position: u64, writes: &WriteSet) {
+    pub(super) fn complete(&mut self, position: u64, writes: &WriteSet) {
         if !self.users.is_empty() {
             self.keep(position, Keys::of(writes));
         }
@@ -106,13 +106,13 @@ impl CommitHistory {
     }
 
     /// The complete commits behind a position; none if not all of them are kept.
-    pub fn since(&self, position: u64) -> Option<impl Iterator<Item = &(u64, Arc<Keys>)>> {
+    pub(super) fn since(&self, position: u64) -> Option<impl Iterator<Item = &(u64, Arc<Keys>)>> {
         let first = self.commits.partition_point(|(commit, _)| *commit <= position);
         (position >= self.lost).then(|| self.commits.range(first..))
     }
 
     /// Bytes that may be kept.
-    pub fn most_bytes(&self) -> u64 {
+    pub(super) fn most_bytes(&self) -> u64 {
         self.most_bytes
     }
 }

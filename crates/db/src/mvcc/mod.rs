@@ -12,8 +12,9 @@ mod versions;
 mod window;
 mod writes;
 
-pub use reads::ReadSet;
-pub use snapshots::Kept;
-pub use versions::{Lookup, Snapshot, VersionStats, Versions};
-pub use window::{CommitWindow, InLog, Reads, Validated};
-pub use writes::{Change, Hashed, Write, WriteKind, WriteSet, hash_of};
+pub(crate) use reads::ReadSet;
+pub(crate) use snapshots::Kept;
+pub use versions::VersionStats;
+pub(crate) use versions::{Lookup, Snapshot, Versions};
+pub(crate) use window::{CommitWindow, InLog, Reads, Validated};
+pub(crate) use writes::{Change, Hashed, Write, WriteKind, WriteSet, hash_of};

@@ -9,7 +9,7 @@ use super::writes::Hashed;
 
 /// What a transaction read.
 #[derive(Default)]
-pub struct ReadSet {
+pub(crate) struct ReadSet {
     /// Hashes of keys. Two that have the same make a conflict more, and never one less.
     keys: HashSet<u64, BuildHasherDefault<Hashed>>,
     scans: Vec<Scanned>,
@@ -45,19 +45,19 @@ struct Interval {
 
 impl ReadSet {
     /// A key was looked for.
-    pub fn read(&mut self, tree: u32, key: &[u8]) {
+    pub(crate) fn read(&mut self, tree: u32, key: &[u8]) {
         self.keys.insert(hash_of(tree, key));
     }
 
     /// A scan begins; its number.
-    pub fn scan(&mut self, tree: u32, bound: Option<&[u8]>, forward: bool) -> usize {
+    pub(crate) fn scan(&mut self, tree: u32, bound: Option<&[u8]>, forward: bool) -> usize {
         let bound = bound.map(Box::from);
         self.scans.push(Scanned { tree, forward, bound, reached: Reached::Nothing });
         self.scans.len() - 1
     }
 
     /// A scan gave the record of a key, or came to its end.
-    pub fn reach(&mut self, scan: usize, key: Option<&[u8]>) {
+    pub(crate) fn reach(&mut self, scan: usize, key: Option<&[u8]>) {
         let reached = &mut self.scans[scan].reached;
         match (key, reached) {
             (Some(key), Reached::Key(last)) => {
@@ -70,7 +70,7 @@ impl ReadSet {
     }
 
     /// Nothing more is read: puts the ranges in order, so that keys can be looked for in them.
-    pub fn seal(&mut self) {
+    pub(crate) fn seal(&mut self) {
         for scanned in self.scans.drain(..) {
             let tree = scanned.tree;
             if let Some(interval) = scanned.interval() {
@@ -84,7 +84,7 @@ impl ReadSet {
     }
 
     /// True if a key was read, or lies in a range that was. After [`ReadSet::seal`].
-    pub fn covers(&self, tree: u32, key: &[u8]) -> bool {
+    pub(crate) fn covers(&self, tree: u32, key: &[u8]) -> bool {
         if self.keys.contains(&hash_of(tree, key)) {
             return true;
         }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// A version that was replaced: its key in the table of versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub(crate) struct Kept {
     /// The hash of its record.
     pub hash: u64,
     /// Log position of the commit that wrote it: no snapshot before that sees it.
@@ -24,7 +24,7 @@ pub struct Kept {
 
 /// The snapshots in use, in ascending order.
 #[derive(Default)]
-pub struct Snapshots {
+pub(super) struct Snapshots {
     all: VecDeque<InUse>,
 }
 
@@ -39,7 +39,7 @@ struct InUse {
 
 impl Snapshots {
     /// One more transaction uses the snapshot at a position, which is not before any other's.
-    pub fn begin(&mut self, position: u64) {
+    pub(super) fn begin(&mut self, position: u64) {
         match self.all.back_mut() {
             Some(newest) if newest.position == position => newest.users += 1,
             _ => self.all.push_back(InUse { position, users: 1, kept: Vec::new() }),
@@ -47,7 +47,7 @@ impl Snapshots {
     }
 
     /// One more transaction uses the snapshot at a position that one uses. It may have been ended.
-    pub fn share(&mut self, position: u64) {
+    pub(super) fn share(&mut self, position: u64) {
         if let Ok(index) = self.all.binary_search_by_key(&position, |one| one.position) {
             self.all[index].users += 1;
         }
@@ -55,7 +55,7 @@ impl Snapshots {
 
     /// A transaction that used the snapshot at a position has ended. Appends the
     /// versions that are no longer needed to `unseen`.
-    pub fn end(&mut self, position: u64, unseen: &mut Vec<Kept>) {
+    pub(super) fn end(&mut self, position: u64, unseen: &mut Vec<Kept>) {
         // It is not there if it was ended before.
         let Ok(index) = self.all.binary_search_by_key(&position, |one| one.position) else {
             return;
@@ -68,7 +68,7 @@ impl Snapshots {
 
     /// Ends the oldest snapshot although it is in use, and returns its position. Appends the
     /// versions that are no longer needed to `unseen`.
-    pub fn end_oldest(&mut self, unseen: &mut Vec<Kept>) -> Option<u64> {
+    pub(super) fn end_oldest(&mut self, unseen: &mut Vec<Kept>) -> Option<u64> {
         let oldest = self.oldest()?;
         self.remove(0, unseen);
         Some(oldest)
@@ -87,7 +87,7 @@ impl Snapshots {
 
     /// Keeps a version for the newest snapshot that sees it; false if none does. The commit that
     /// replaced it is complete: no snapshot that begins later sees it.
-    pub fn keep(&mut self, version: Kept) -> bool {
+    pub(super) fn keep(&mut self, version: Kept) -> bool {
         let behind = self.all.partition_point(|one| one.position < version.until);
         let newest = behind.checked_sub(1).and_then(|newest| self.all.get_mut(newest));
         match newest.filter(|newest| newest.position >= version.from) {
@@ -100,7 +100,7 @@ impl Snapshots {
     }
 
     /// The position of the oldest snapshot in use.
-    pub fn oldest(&self) -> Option<u64> {
+    pub(super) fn oldest(&self) -> Option<u64> {
         self.all.front().map(|oldest| oldest.position)
     }
 }

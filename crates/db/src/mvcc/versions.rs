@@ -21,7 +21,7 @@ const OF_PART: u64 = 4096;
 
 /// The result of a search for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lookup {
+pub(crate) enum Lookup {
     /// Nothing.
     Nothing,
     /// A value.
@@ -108,7 +108,7 @@ impl Shard {
 }
 
 /// The remains of a deleted record that no snapshot sees.
-pub struct Ghost {
+pub(crate) struct Ghost {
     /// The root of the tree.
     pub tree: u32,
     /// The record's key.
@@ -130,7 +130,7 @@ pub struct VersionStats {
 
 /// All older versions that a snapshot may see, the claims of commits under way, and the snapshots
 /// in use.
-pub struct Versions {
+pub(crate) struct Versions {
     parts: Box<[Mutex<Shard>]>,
     snapshots: Mutex<Snapshots>,
     /// Snapshots before this position were ended.
@@ -150,14 +150,14 @@ struct Counts {
 }
 
 /// A snapshot: everything that was committed up to a position of the log.
-pub struct Snapshot<'v> {
+pub(crate) struct Snapshot<'v> {
     versions: &'v Versions,
     position: u64,
 }
 
 impl Versions {
     /// An empty set that keeps at most `most_bytes` bytes of versions for snapshots.
-    pub fn new(most_bytes: u64) -> Self {
+    pub(crate) fn new(most_bytes: u64) -> Self {
         let parts = (most_bytes / OF_PART).min(PARTS.1 as u64) as usize;
         let parts = parts.max(PARTS.0).next_power_of_two();
         Versions {
@@ -180,7 +180,7 @@ impl Versions {
     }
 
     /// Takes a snapshot of the commits that are complete now.
-    pub fn snapshot(&self, window: &CommitWindow) -> Snapshot<'_> {
+    pub(crate) fn snapshot(&self, window: &CommitWindow) -> Snapshot<'_> {
         let mut snapshots = self.snapshots();
         // With the lock held, so that positions come in order, and so that a complete commit misses
         // no snapshot that sees what it replaced.
@@ -190,13 +190,13 @@ impl Versions {
     }
 
     /// One more user of a snapshot that is in use.
-    pub fn alike(&self, other: &Snapshot<'_>) -> Snapshot<'_> {
+    pub(crate) fn alike(&self, other: &Snapshot<'_>) -> Snapshot<'_> {
         self.snapshots().share(other.position);
         Snapshot { versions: self, position: other.position }
     }
 
     /// Everything that was replaced up to here is seen by no snapshot, now or later.
-    pub fn oldest_seen(&self, window: &CommitWindow) -> u64 {
+    pub(crate) fn oldest_seen(&self, window: &CommitWindow) -> u64 {
         let snapshots = self.snapshots();
         let now = window.complete();
         snapshots.oldest().map_or(now, |oldest| oldest.min(now))
@@ -204,7 +204,7 @@ impl Versions {
 
     /// Claims all records that a transaction writes. False, and none is claimed, if another has
     /// claimed one, or has written one since `snapshot`: the first committer wins.
-    pub fn claim(&self, writes: &Arc<WriteSet>, snapshot: u64) -> bool {
+    pub(crate) fn claim(&self, writes: &Arc<WriteSet>, snapshot: u64) -> bool {
         for (index, write) in writes.iter().enumerate() {
             if !self.claim_one(writes, index, write, snapshot) {
                 self.give_up_first(writes, index);
@@ -239,7 +239,7 @@ impl Versions {
     }
 
     /// Gives up the claims of a transaction that is not committed after all.
-    pub fn give_up(&self, writes: &Arc<WriteSet>) {
+    pub(crate) fn give_up(&self, writes: &Arc<WriteSet>) {
         self.give_up_first(writes, writes.len());
     }
 
@@ -256,7 +256,7 @@ impl Versions {
     /// Keeps the state of a record before the commit at `position` changes it, and drops the
     /// commit's claim. The record is latched. The caller [settles](Versions::settle) the returned
     /// version when the commit is complete: until then every snapshot that begins may see it.
-    pub fn replace(
+    pub(crate) fn replace(
         &self,
         writes: &Arc<WriteSet>,
         index: usize,
@@ -295,7 +295,7 @@ impl Versions {
 
     /// A commit is complete: what it replaced is kept for snapshots that see it, and else
     /// forgotten. If more is kept than may be, the oldest snapshots end.
-    pub fn settle(&self, mut replaced: Vec<Kept>) {
+    pub(crate) fn settle(&self, mut replaced: Vec<Kept>) {
         if replaced.len() >= MANY {
             // Their claims are given up.
             replaced.iter().for_each(|version| self.shard(version.hash).trim());
@@ -371,13 +371,13 @@ impl Versions {
     }
 
     /// The next of the deleted records whose remains are to leave their pages.
-    pub fn next_ghost(&self) -> Option<Ghost> {
+    pub(crate) fn next_ghost(&self) -> Option<Ghost> {
         self.ghosts().pop_front()
     }
 
     /// Puts the version of a record that `snapshot` sees into `value`, if it is not the one in the
     /// tree.
-    pub fn find(
+    pub(crate) fn find(
         &self,
         tree: u32,
         key: &[u8],
@@ -394,7 +394,7 @@ impl Versions {
     }
 
     /// True if a version of a record is kept.
-    pub fn has(&self, tree: u32, key: &[u8]) -> bool {
+    pub(crate) fn has(&self, tree: u32, key: &[u8]) -> bool {
         let hash = super::hash_of(tree, key);
         self.shard(hash).of(tree, key, hash).next().is_some()
     }
@@ -402,7 +402,7 @@ impl Versions {
     /// Fails if the snapshot at a position was ended. Call it after [`Versions::find`]: a
     /// version is forgotten only after its snapshots count as ended.
     #[inline]
-    pub fn check(&self, snapshot: u64) -> Result<(), DbError> {
+    pub(crate) fn check(&self, snapshot: u64) -> Result<(), DbError> {
         match snapshot < self.ended_before.load(SeqCst) {
             true => Err(DbError::SnapshotTooOld { most: self.most_bytes }),
             false => Ok(()),
@@ -410,7 +410,7 @@ impl Versions {
     }
 
     /// Counters of versions.
-    pub fn stats(&self) -> VersionStats {
+    pub(crate) fn stats(&self) -> VersionStats {
         VersionStats {
             versions: self.counts.versions.load(Relaxed),
             bytes: self.counts.bytes.load(Relaxed),
@@ -423,7 +423,7 @@ impl Versions {
 impl Snapshot<'_> {
     /// Up to where commits are seen.
     #[inline]
-    pub fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.position
     }
 }

@@ -19,7 +19,7 @@ use crate::DbError;
 use crate::backoff::Backoff;
 
 /// Records that are in the log, and whose changes are not all in the trees yet.
-pub struct CommitWindow {
+pub(crate) struct CommitWindow {
     records: Mutex<Records>,
     /// All records up to here are complete.
     complete: AtomicU64,
@@ -42,14 +42,14 @@ struct Open {
 }
 
 /// A record in the log; complete when this is dropped, unless it was [abandoned](InLog::abandon).
-pub struct InLog<'w> {
+pub(crate) struct InLog<'w> {
     window: &'w CommitWindow,
     position: u64,
     is_abandoned: bool,
 }
 
 /// The reads of a serializable transaction. As long as it lives, the keys of commits are kept.
-pub struct Reads<'w> {
+pub(crate) struct Reads<'w> {
     window: &'w CommitWindow,
     /// Commits behind this position are kept.
     begin: u64,
@@ -58,7 +58,7 @@ pub struct Reads<'w> {
 
 /// Reads of a transaction that no commit up to `position` changed.
 #[derive(Clone, Copy)]
-pub struct Validated<'r> {
+pub(crate) struct Validated<'r> {
     reads: &'r Reads<'r>,
     position: u64,
 }
@@ -66,7 +66,7 @@ pub struct Validated<'r> {
 impl CommitWindow {
     /// A window behind which everything is complete once it is replayed, and that keeps at most
     /// about `most_bytes` of keys for serializable transactions.
-    pub fn new(position: u64, most_bytes: u64) -> Self {
+    pub(crate) fn new(position: u64, most_bytes: u64) -> Self {
         let records = Records { open: VecDeque::new(), recent: CommitHistory::new(most_bytes) };
         CommitWindow {
             records: Mutex::new(records),
@@ -76,13 +76,13 @@ impl CommitWindow {
     }
 
     /// The log is replayed up to here; the largest number if all of it is.
-    pub fn replayed(&self, position: u64) {
+    pub(crate) fn replayed(&self, position: u64) {
         self.replayed.store(position, Release);
     }
 
     /// Changes of records up to here are in the pages.
     #[inline]
-    pub fn included(&self) -> u64 {
+    pub(crate) fn included(&self) -> u64 {
         self.complete().min(self.replayed.load(Acquire))
     }
 
@@ -91,7 +91,7 @@ impl CommitWindow {
     }
 
     /// A record that is no commit's gets its position; called in the order of the log.
-    pub fn enter(&self, position: u64) -> InLog<'_> {
+    pub(crate) fn enter(&self, position: u64) -> InLog<'_> {
         self.push(&mut self.records(), position, None)
     }
 
@@ -99,7 +99,7 @@ impl CommitWindow {
     ///
     /// # Errors
     /// As for [`Reads::validate`]: what it read was changed, and the position is not taken.
-    pub fn enter_commit(
+    pub(crate) fn enter_commit(
         &self,
         position: u64,
         writes: &Arc<WriteSet>,
@@ -124,7 +124,7 @@ impl CommitWindow {
 
     /// Begins to keep the keys of commits, for the reads of a transaction whose snapshot is taken
     /// after this.
-    pub fn reads(&self) -> Reads<'_> {
+    pub(crate) fn reads(&self) -> Reads<'_> {
         let mut records = self.records();
         // With the lock held: no commit becomes complete between this position and the note of it.
         let begin = self.complete();
@@ -134,18 +134,18 @@ impl CommitWindow {
 
     /// All records up to here are complete: the position of a snapshot that begins now.
     #[inline]
-    pub fn complete(&self) -> u64 {
+    pub(crate) fn complete(&self) -> u64 {
         self.complete.load(SeqCst)
     }
 
     /// Records from here on may not be complete.
-    pub fn first_open(&self) -> Option<u64> {
+    pub(crate) fn first_open(&self) -> Option<u64> {
         self.records().open.front().map(|record| record.position)
     }
 
     /// Waits until all records up to `position` are complete; false if `is_in_vain` says that the
     /// thread of one of them has failed.
-    pub fn wait(&self, position: u64, is_in_vain: impl Fn() -> bool) -> bool {
+    pub(crate) fn wait(&self, position: u64, is_in_vain: impl Fn() -> bool) -> bool {
         let mut backoff = Backoff::default();
         while self.complete() < position {
             if is_in_vain() {
@@ -178,17 +178,17 @@ impl Records {
 
 impl Reads<'_> {
     /// A key was looked for.
-    pub fn read(&self, tree: u32, key: &[u8]) {
+    pub(crate) fn read(&self, tree: u32, key: &[u8]) {
         self.set.lock().read(tree, key);
     }
 
     /// A scan begins; its number.
-    pub fn scan(&self, tree: u32, bound: Option<&[u8]>, forward: bool) -> usize {
+    pub(crate) fn scan(&self, tree: u32, bound: Option<&[u8]>, forward: bool) -> usize {
         self.set.lock().scan(tree, bound, forward)
     }
 
     /// A scan gave the record of a key, or came to its end.
-    pub fn reach(&self, scan: usize, key: Option<&[u8]>) {
+    pub(crate) fn reach(&self, scan: usize, key: Option<&[u8]>) {
         self.set.lock().reach(scan, key);
     }
 
@@ -198,7 +198,7 @@ impl Reads<'_> {
     /// # Errors
     /// [`DbError::Conflict`] if one wrote what was read; [`DbError::SnapshotTooOld`] if so many
     /// keys were written that not all were kept.
-    pub fn validate(&self, snapshot: u64) -> Result<Validated<'_>, DbError> {
+    pub(crate) fn validate(&self, snapshot: u64) -> Result<Validated<'_>, DbError> {
         let mut reads = self.set.lock();
         reads.seal();
         let commits: Vec<_> = self.window.records().since(snapshot)?.cloned().collect();
@@ -219,13 +219,13 @@ impl Drop for Reads<'_> {
 
 impl InLog<'_> {
     /// The record's position.
-    pub fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
     /// The changes of the record can't all be made: neither it nor a record behind it ever counts
     /// as complete.
-    pub fn abandon(mut self) {
+    pub(crate) fn abandon(mut self) {
         self.is_abandoned = true;
     }
 }

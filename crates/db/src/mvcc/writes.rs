@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Kinds of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteKind {
+pub(crate) enum WriteKind {
     /// The record gets this value.
     Put,
     /// The record gets a value that is kept in pieces elsewhere; this is the reference.
@@ -19,7 +19,7 @@ pub enum WriteKind {
 
 /// One write, its bytes in the set's arena.
 #[derive(Clone, Debug)]
-pub struct Write {
+pub(crate) struct Write {
     /// The root of the tree.
     pub tree: u32,
     /// The kind.
@@ -34,7 +34,7 @@ pub struct Write {
 
 /// A write as the trees see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change<'a> {
+pub(crate) struct Change<'a> {
     /// The kind.
     pub kind: WriteKind,
     /// The new value, or patches.
@@ -45,7 +45,7 @@ const NONE: u32 = u32::MAX;
 
 /// The writes of a transaction, one a record, in the order in which records were first written.
 #[derive(Default)]
-pub struct WriteSet {
+pub(crate) struct WriteSet {
     writes: Vec<Write>,
     arena: Vec<u8>,
     /// The last write with a hash.
@@ -76,7 +76,7 @@ struct Mark {
 
 /// Hashes of keys are hashes already.
 #[derive(Default)]
-pub struct Hashed(u64);
+pub(crate) struct Hashed(u64);
 
 impl Hasher for Hashed {
     fn finish(&self) -> u64 {
@@ -92,7 +92,7 @@ impl Hasher for Hashed {
 
 /// The hash of a key in a tree. It is never stored.
 #[inline]
-pub fn hash_of(tree: u32, key: &[u8]) -> u64 {
+pub(crate) fn hash_of(tree: u32, key: &[u8]) -> u64 {
     const MULTIPLIER: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
     let fold = |hash: u64, word: u64| {
         let product = u128::from(hash ^ word).wrapping_mul(MULTIPLIER);
@@ -111,7 +111,7 @@ pub fn hash_of(tree: u32, key: &[u8]) -> u64 {
 
 impl WriteSet {
     /// Nothing.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         WriteSet {
             writes: Vec::new(),
             arena: Vec::new(),
@@ -123,18 +123,18 @@ impl WriteSet {
     }
 
     /// True if nothing is written.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
     /// Bytes of all keys and values.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Forgets everything, and keeps the memory unless it is a lot. A table of hashes takes as long
     /// to clear as it is large, however few writes it has.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         const KEPT: usize = 1 << 20;
         const KEPT_WRITES: usize = 1 << 10;
         if self.arena.capacity() > KEPT || self.by_hash.capacity() > KEPT_WRITES {
@@ -150,7 +150,7 @@ impl WriteSet {
 
     /// Marks what is written now, until [`WriteSet::undo_to`] or [`WriteSet::unmark`]; the number
     /// of the mark.
-    pub fn mark(&mut self) -> usize {
+    pub(crate) fn mark(&mut self) -> usize {
         let (writes, arena, replaced) = (self.len(), self.arena.len(), self.replaced.len());
         self.marks.push(Mark { writes, arena, bytes: self.bytes, replaced });
         self.marks.len() - 1
@@ -158,7 +158,7 @@ impl WriteSet {
 
     /// Undoes what was written since a mark, and ends it and those behind it. False if it has
     /// ended.
-    pub fn undo_to(&mut self, number: usize) -> bool {
+    pub(crate) fn undo_to(&mut self, number: usize) -> bool {
         let Some(mark) = self.marks.drain(number.min(self.marks.len())..).next() else {
             return false;
         };
@@ -178,7 +178,7 @@ impl WriteSet {
     }
 
     /// Ends a mark and those behind it; what was written since stays. False if it has ended.
-    pub fn unmark(&mut self, number: usize) -> bool {
+    pub(crate) fn unmark(&mut self, number: usize) -> bool {
         let is_there = number < self.marks.len();
         self.marks.truncate(number);
         if self.marks.is_empty() {
@@ -192,33 +192,33 @@ impl WriteSet {
     }
 
     /// A write's key.
-    pub fn key(&self, write: &Write) -> &[u8] {
+    pub(crate) fn key(&self, write: &Write) -> &[u8] {
         self.slice(&write.key)
     }
 
     /// A write as trees see it.
-    pub fn change(&self, write: &Write) -> Change<'_> {
+    pub(crate) fn change(&self, write: &Write) -> Change<'_> {
         Change { kind: write.kind, value: self.slice(&write.value) }
     }
 
     /// All writes.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Write> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Write> {
         self.writes.iter()
     }
 
     /// The write of an index.
-    pub fn get(&self, index: usize) -> &Write {
+    pub(crate) fn get(&self, index: usize) -> &Write {
         &self.writes[index]
     }
 
     /// The number of writes.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.writes.len()
     }
 
     /// The write of a key, whose hash with the tree is known.
     #[inline]
-    pub fn find(&self, tree: u32, key: &[u8], hash: u64) -> Option<Change<'_>> {
+    pub(crate) fn find(&self, tree: u32, key: &[u8], hash: u64) -> Option<Change<'_>> {
         if self.writes.is_empty() {
             return None;
         }
@@ -246,7 +246,7 @@ impl WriteSet {
 
     /// Sets the write of a record, and replaces an earlier one. False if the set is as large as it
     /// can be, which is 4 GiB.
-    pub fn set(&mut self, tree: u32, key: &[u8], kind: WriteKind, value: &[u8]) -> bool {
+    pub(crate) fn set(&mut self, tree: u32, key: &[u8], kind: WriteKind, value: &[u8]) -> bool {
         let hash = hash_of(tree, key);
         if self.arena.len() + key.len() + value.len() >= NONE as usize {
             return false;
@@ -284,7 +284,7 @@ impl WriteSet {
 
     /// Changes bytes of a record: of the value that is written already, or of the one that is
     /// there.
-    pub fn patch(&mut self, tree: u32, key: &[u8], at: u16, bytes: &[u8]) -> bool {
+    pub(crate) fn patch(&mut self, tree: u32, key: &[u8], at: u16, bytes: &[u8]) -> bool {
         let mut patch = [0; 4];
         patch[..2].copy_from_slice(&at.to_le_bytes());
         patch[2..].copy_from_slice(&(bytes.len() as u16).to_le_bytes());
@@ -319,7 +319,7 @@ impl WriteSet {
     }
 
     /// Bytes of the keys and of their new values; of a value that is patched, those patched.
-    pub fn updated_bytes(&self) -> u64 {
+    pub(crate) fn updated_bytes(&self) -> u64 {
         let bytes = |write: &Write| {
             let value = match write.kind {
                 WriteKind::Patch => self.change(write).patches().map(|(_, new)| new.len()).sum(),
@@ -331,7 +331,7 @@ impl WriteSet {
     }
 
     /// The writes of a tree, in the order of their keys.
-    pub fn sorted(&self, tree: u32) -> Vec<u32> {
+    pub(crate) fn sorted(&self, tree: u32) -> Vec<u32> {
         let of_tree = self.writes.iter().enumerate().filter(|(_, write)| write.tree == tree);
         let mut sorted: Vec<u32> = of_tree.map(|(index, _)| index as u32).collect();
         sorted.sort_by(|&a, &b| {
@@ -343,7 +343,7 @@ impl WriteSet {
 
 impl<'a> Change<'a> {
     /// The patches, as offsets and bytes; bytes that are no patch are left out.
-    pub fn patches(self) -> impl Iterator<Item = (usize, &'a [u8])> {
+    pub(crate) fn patches(self) -> impl Iterator<Item = (usize, &'a [u8])> {
         let mut rest = self.value;
         std::iter::from_fn(move || {
             let (at, tail) = rest.split_first_chunk::<2>()?;
@@ -355,7 +355,7 @@ impl<'a> Change<'a> {
     }
 
     /// Changes a value as the patches say.
-    pub fn patch(self, value: &mut [u8]) {
+    pub(crate) fn patch(self, value: &mut [u8]) {
         for (at, bytes) in self.patches() {
             for (byte, &new) in value.iter_mut().skip(at).zip(bytes) {
                 *byte = new;

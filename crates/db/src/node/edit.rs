@@ -9,14 +9,14 @@ use super::view::{Node, Slot, head_of};
 
 /// A node that is being changed: in a page of the caller's own, or in a frame whose latch the
 /// caller holds. No other thread changes it meanwhile.
-pub struct NodeMut<'a> {
+pub(crate) struct NodeMut<'a> {
     page: &'a PageBytes,
 }
 
 /// A page's fences: its keys are not smaller than `lower`, and smaller than `upper` if there is
 /// one.
 #[derive(Clone, Copy, Debug)]
-pub struct Fences<'a> {
+pub(crate) struct Fences<'a> {
     /// The smallest key that may be in the page.
     pub lower: &'a [u8],
     /// The smallest key that may no longer be in the page; none is infinity.
@@ -33,7 +33,7 @@ impl Fences<'_> {
 
 /// A record as it is put into a page: value and flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record<'a> {
+pub(crate) struct Record<'a> {
     /// The value, or the reference to its pieces.
     pub value: &'a [u8],
     /// [`OVERFLOW`], [`GHOST`] or none.
@@ -42,12 +42,12 @@ pub struct Record<'a> {
 
 impl<'a> NodeMut<'a> {
     /// The node in a page.
-    pub fn of(page: &'a PageBytes) -> Self {
+    pub(crate) fn of(page: &'a PageBytes) -> Self {
         NodeMut { page }
     }
 
     /// Makes the page an empty node. The hotness that was kept in it stays.
-    pub fn format(page: &'a PageBytes, tree: u32, level: usize, fences: Fences<'_>) -> Self {
+    pub(crate) fn format(page: &'a PageBytes, tree: u32, level: usize, fences: Fences<'_>) -> Self {
         page.clear(TREE..PAGE_BYTES);
         page.set_u64(POSITION, 0);
         page.set_u32(TREE, tree);
@@ -72,7 +72,7 @@ impl<'a> NodeMut<'a> {
 
     /// A read-only view.
     #[inline]
-    pub fn node(&self) -> Node<'_> {
+    pub(crate) fn node(&self) -> Node<'_> {
         Node::of(self.page)
     }
 
@@ -88,14 +88,14 @@ impl<'a> NodeMut<'a> {
 
     /// The log position of the latest change is at least `position`.
     #[inline]
-    pub fn raise_position(&mut self, position: u64) {
+    pub(crate) fn raise_position(&mut self, position: u64) {
         if self.node().position() < position {
             self.set_position(position, self.node().included());
         }
     }
 
     /// All log records up to here that concern the node are in it.
-    pub fn include(&mut self, up_to: u64) {
+    pub(crate) fn include(&mut self, up_to: u64) {
         let included = self.node().included().max(up_to);
         self.set_position(self.node().position().max(included), included);
     }
@@ -110,7 +110,7 @@ impl<'a> NodeMut<'a> {
     /// Marks the field of the page that is changed without, if it is not what it mostly is, or the
     /// delta has what it was. Called before each write, and for each new base: in a page in which
     /// it is not marked it is 0, and in its base.
-    pub fn mark_behind(&mut self) {
+    pub(crate) fn mark_behind(&mut self) {
         if self.page.u32_at(BEHIND) != 0 || self.page.is_in_delta(BEHIND) {
             self.page.mark_word(BEHIND);
         }
@@ -125,13 +125,13 @@ impl<'a> NodeMut<'a> {
     }
 
     /// True if a record of these lengths (key with its prefix) fits.
-    pub fn fits(&self, key: usize, value: usize) -> bool {
+    pub(crate) fn fits(&self, key: usize, value: usize) -> bool {
         self.node().room() >= SLOT + key - self.u16(PREFIX) + value
     }
 
     /// Inserts a record before slot `index`, where its key belongs. False, and nothing changed,
     /// if it does not fit.
-    pub fn insert(&mut self, index: usize, key: &[u8], record: Record<'_>) -> bool {
+    pub(crate) fn insert(&mut self, index: usize, key: &[u8], record: Record<'_>) -> bool {
         if !self.fits(key.len(), record.value.len()) {
             return false;
         }
@@ -182,13 +182,13 @@ impl<'a> NodeMut<'a> {
 
     /// The number of insertions up to the last that each came right behind the one before, if the
     /// next is to be inserted at `index`.
-    pub fn ascending(&self, index: usize) -> usize {
+    pub(crate) fn ascending(&self, index: usize) -> usize {
         if index == self.u16(ASCENDING) + 1 { self.steps() } else { 0 }
     }
 
     /// Records slot `last` as the last insertion, the end of a run of `steps` ascending ones, or
     /// more than are counted.
-    pub fn set_ascending(&mut self, last: usize, steps: usize) {
+    pub(crate) fn set_ascending(&mut self, last: usize, steps: usize) {
         self.set_u16(ASCENDING, last as u16);
         let level = self.u16(STEPS_AND_LEVEL) & 0xff00;
         self.set_u16(STEPS_AND_LEVEL, (level | steps.min(0xff)) as u16);
@@ -196,7 +196,7 @@ impl<'a> NodeMut<'a> {
 
     /// Replaces the value of slot `index`, whose key is `key`. False, and nothing changed, if it
     /// does not fit.
-    pub fn set_value(&mut self, index: usize, key: &[u8], record: Record<'_>) -> bool {
+    pub(crate) fn set_value(&mut self, index: usize, key: &[u8], record: Record<'_>) -> bool {
         let slot = self.node().slot(index);
         if slot.value_len() == record.value.len() {
             let at = slot.value_at();
@@ -228,7 +228,7 @@ impl<'a> NodeMut<'a> {
 
     /// Overwrites bytes of the value of slot `index` from `at`; what lies beyond the value is
     /// left out.
-    pub fn patch(&mut self, index: usize, at: usize, bytes: &[u8]) {
+    pub(crate) fn patch(&mut self, index: usize, at: usize, bytes: &[u8]) {
         let slot = self.node().slot(index);
         let len = bytes.len().min(slot.value_len().saturating_sub(at));
         let at = slot.value_at() + at;
@@ -238,7 +238,7 @@ impl<'a> NodeMut<'a> {
     }
 
     /// Makes the record of slot `index` a ghost: only its key stays.
-    pub fn bury(&mut self, index: usize) {
+    pub(crate) fn bury(&mut self, index: usize) {
         let slot = self.node().slot(index);
         if !slot.is_ghost() {
             self.set_u16(LIVE, (self.u16(LIVE) - slot.value_len()) as u16);
@@ -255,7 +255,7 @@ impl<'a> NodeMut<'a> {
     }
 
     /// Removes slot `index`.
-    pub fn remove(&mut self, index: usize) {
+    pub(crate) fn remove(&mut self, index: usize) {
         self.forget(index);
         let first = SLOTS / SLOT;
         self.page.remove_word(first + index, first + self.u16(COUNT));
@@ -264,7 +264,7 @@ impl<'a> NodeMut<'a> {
     }
 
     /// Moves the heap's records together.
-    pub fn tidy(&mut self) {
+    pub(crate) fn tidy(&mut self) {
         let old = self.page.clone();
         let node = Node::of(&old);
         self.set_u16(HEAP, PAGE_BYTES as u16);
@@ -292,7 +292,7 @@ impl<'a> NodeMut<'a> {
 
     /// Begins with a page that was read, and may differ from its base in these words. False if it
     /// is no node.
-    pub fn arrive(&mut self, bytes: &[u8], mut changed: ChangedWords) -> bool {
+    pub(crate) fn arrive(&mut self, bytes: &[u8], mut changed: ChangedWords) -> bool {
         self.page.set(bytes, &ChangedWords::NONE);
         changed.set_shift_number(self.u16(SHIFTS) as u16);
         self.page.set_changed(&changed);
@@ -305,14 +305,14 @@ impl<'a> NodeMut<'a> {
     }
 
     /// The page is about to be written: it says how many slots were inserted and removed.
-    pub fn depart(&mut self) {
+    pub(crate) fn depart(&mut self) {
         self.page.note(|changed| changed.set_shift_number_at(SHIFTS as u16));
         self.set_u16(SHIFTS, self.page.changed_words().shift_number());
         self.mark_behind();
     }
 
     /// Brings all hints up to date, after records were appended.
-    pub fn set_all_hints(&mut self) {
+    pub(crate) fn set_all_hints(&mut self) {
         self.set_hints(0);
     }
 
@@ -334,7 +334,7 @@ impl<'a> NodeMut<'a> {
     }
 
     /// Appends a record whose key is greater than all others: how nodes are built.
-    pub fn push(&mut self, key: &[u8], record: Record<'_>) -> bool {
+    pub(crate) fn push(&mut self, key: &[u8], record: Record<'_>) -> bool {
         if !self.fits(key.len(), record.value.len()) {
             return false;
         }
@@ -346,7 +346,13 @@ impl<'a> NodeMut<'a> {
 
     /// Appends the records `[from, to)` of another node, ghosts left out if `bury` says so. False
     /// if not all fit.
-    pub fn push_all(&mut self, other: Node<'_>, from: usize, to: usize, ghosts: bool) -> bool {
+    pub(crate) fn push_all(
+        &mut self,
+        other: Node<'_>,
+        from: usize,
+        to: usize,
+        ghosts: bool,
+    ) -> bool {
         let (mut key, mut value) = (Vec::new(), Vec::new());
         for index in from..to {
             let slot = other.slot(index);
@@ -369,7 +375,7 @@ impl<'a> NodeMut<'a> {
 impl NodeMut<'_> {
     /// Stores the page's activity and the time `now` of this write in the page, and returns its
     /// hotness record: the page keeps the activity of its last write.
-    pub fn next_record(&mut self, origin: u32, current: Activity, now: u64) -> Hotness {
+    pub(crate) fn next_record(&mut self, origin: u32, current: Activity, now: u64) -> Hotness {
         let before = self.page.u64_at(WRITTEN);
         let last = [ACTIVITY, ACTIVITY + 8].map(|at| self.page.u64_at(at).to_le());
         self.page.write(ACTIVITY, bytemuck::bytes_of(&current));
@@ -380,7 +386,7 @@ impl NodeMut<'_> {
     }
 
     /// Clears the activity of the page that was here before.
-    pub fn begin_records(&mut self) {
+    pub(crate) fn begin_records(&mut self) {
         self.page.clear(WRITTEN..TREE);
     }
 }

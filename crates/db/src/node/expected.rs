@@ -4,7 +4,7 @@ use super::layout::LONGEST_KEY;
 use super::view::Node;
 
 /// Tree, level and fences that a node must have according to its parent.
-pub struct Expected {
+pub(crate) struct Expected {
     tree: u32,
     /// None of a root, which may have any level.
     level: Option<usize>,
@@ -15,12 +15,12 @@ pub struct Expected {
 
 impl Expected {
     /// Of the root of a tree.
-    pub fn of_root(tree: u32) -> Self {
+    pub(crate) fn of_root(tree: u32) -> Self {
         Expected { tree, level: None, lower: Vec::new(), upper: None }
     }
 
     /// Of a child of a node.
-    pub fn of_child(parent: Node<'_>, index: usize) -> Self {
+    pub(crate) fn of_child(parent: Node<'_>, index: usize) -> Self {
         // Room for a fence and the whole words in which it is copied.
         let room = || Vec::with_capacity(LONGEST_KEY + 8);
         let (mut lower, mut upper) = (room(), room());
@@ -41,7 +41,7 @@ impl Expected {
     }
 
     /// The first field in which the node differs from the expected one, if any.
-    pub fn contradiction(&self, node: Node<'_>) -> Option<&'static str> {
+    pub(crate) fn contradiction(&self, node: Node<'_>) -> Option<&'static str> {
         let (is_lower, is_upper) = node.has_fences(&self.lower, self.upper.as_deref());
         let checks = [
             (node.tree() == self.tree, "it says that it is of another tree"),

@@ -29,52 +29,52 @@
 use std::ops::Range;
 
 /// Offset of the log position.
-pub const POSITION: usize = 0;
+pub(super) const POSITION: usize = 0;
 /// Offset of the last write time.
-pub const WRITTEN: usize = 8;
+pub(super) const WRITTEN: usize = 8;
 /// Offset of the last activity.
-pub const ACTIVITY: usize = 16;
+pub(super) const ACTIVITY: usize = 16;
 /// Words of the last activity.
-pub const ACTIVITY_WORDS: Range<usize> = ACTIVITY / 8..TREE / 8;
+pub(crate) const ACTIVITY_WORDS: Range<usize> = ACTIVITY / 8..TREE / 8;
 /// Offset of the root's page number.
-pub const TREE: usize = 32;
+pub(super) const TREE: usize = 32;
 /// Offset of the number of slots that were inserted and removed.
-pub const SHIFTS: usize = 36;
+pub(super) const SHIFTS: usize = 36;
 /// Offset of the number of slots.
-pub const COUNT: usize = 38;
+pub(super) const COUNT: usize = 38;
 /// Offset of the heap's beginning.
-pub const HEAP: usize = 40;
+pub(super) const HEAP: usize = 40;
 /// Offset of the heap's bytes in use.
-pub const LIVE: usize = 42;
+pub(super) const LIVE: usize = 42;
 /// Offset of the prefix's length.
-pub const PREFIX: usize = 44;
+pub(super) const PREFIX: usize = 44;
 /// Offset of the number of ghosts.
-pub const GHOSTS: usize = 46;
+pub(super) const GHOSTS: usize = 46;
 /// Offset of the lower fence's offset and length.
-pub const LOWER: usize = 48;
+pub(super) const LOWER: usize = 48;
 /// Offset of the upper fence's offset and length.
-pub const UPPER: usize = 52;
+pub(super) const UPPER: usize = 52;
 /// Offset of the last insertion's slot.
-pub const ASCENDING: usize = 56;
+pub(super) const ASCENDING: usize = 56;
 /// Offset of the number of insertions in order, and in the byte behind it of the level.
-pub const STEPS_AND_LEVEL: usize = 58;
+pub(super) const STEPS_AND_LEVEL: usize = 58;
 /// Offset of how far behind the position all records are in the page.
-pub const BEHIND: usize = 60;
+pub(super) const BEHIND: usize = 60;
 /// Offset of the slots.
-pub const SLOTS: usize = 64;
+pub(crate) const SLOTS: usize = 64;
 /// Bytes of a slot.
-pub const SLOT: usize = 8;
+pub(crate) const SLOT: usize = 8;
 
 /// In place of a slot's value length: the record was deleted, and has no value.
-pub const GHOST: u16 = 2047;
+pub(super) const GHOST: u16 = 2047;
 /// In place of a slot's value length: the value is the [reference](REFERENCE) to pieces that are
 /// kept elsewhere.
-pub const OVERFLOW: u16 = 2046;
+pub(crate) const OVERFLOW: u16 = 2046;
 /// Bytes of a reference.
-pub const REFERENCE: usize = 12;
+pub(crate) const REFERENCE: usize = 12;
 
 /// The longest key, in bytes.
-pub const LONGEST_KEY: usize = 512;
+pub(crate) const LONGEST_KEY: usize = 512;
 /// The longest record in a page: key and value together, in bytes. A page holds three of them
 /// even if its fences are as long as they can be, so that one of two halves has room for a third.
-pub const LONGEST_RECORD: usize = 900;
+pub(crate) const LONGEST_RECORD: usize = 900;

@@ -12,12 +12,14 @@ mod layout;
 mod page;
 mod view;
 
-pub use edit::{Fences, NodeMut, Record};
-pub use expected::Expected;
-pub use image::{append_image, clear_middle, middle, middle_words, restore_image};
-pub use layout::{ACTIVITY_WORDS, LONGEST_KEY, LONGEST_RECORD, OVERFLOW, REFERENCE, SLOT, SLOTS};
-pub use page::{PAGE_BYTES, PageBytes};
-pub use view::{Node, Slot};
+pub(crate) use edit::{Fences, NodeMut, Record};
+pub(crate) use expected::Expected;
+pub(crate) use image::{append_image, clear_middle, middle, middle_words, restore_image};
+pub(crate) use layout::{
+    ACTIVITY_WORDS, LONGEST_KEY, LONGEST_RECORD, OVERFLOW, REFERENCE, SLOT, SLOTS,
+};
+pub(crate) use page::{PAGE_BYTES, PageBytes};
+pub(crate) use view::{Node, Slot};
 
 #[cfg(test)]
 mod tests;

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use frostline_store::ChangedWords;
 
 /// Bytes of a page, as of the store's.
-pub const PAGE_BYTES: usize = 4096;
+pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Words of a page.
 const WORDS: usize = PAGE_BYTES / 8;
@@ -33,7 +33,7 @@ const GROUP: usize = 64;
 /// The bytes of a page in memory. Numbers are little-endian.
 #[derive(bytemuck::Zeroable)]
 #[repr(C, align(64))]
-pub struct PageBytes {
+pub(crate) struct PageBytes {
     words: [AtomicU64; WORDS],
     /// A bit for each word that changed since the page's delta, or its base if it has none.
     changed: [AtomicU64; WORDS / GROUP],
@@ -46,11 +46,11 @@ pub struct PageBytes {
 }
 
 /// The number of hints. A search takes steps of halves of it.
-pub const HINT_COUNT: usize = 16;
+pub(super) const HINT_COUNT: usize = 16;
 
 impl PageBytes {
     /// A page of zeroes.
-    pub const fn new() -> PageBytes {
+    pub(crate) const fn new() -> PageBytes {
         PageBytes {
             words: [const { AtomicU64::new(0) }; WORDS],
             changed: [const { AtomicU64::new(0) }; WORDS / GROUP],
@@ -61,7 +61,7 @@ impl PageBytes {
     }
 
     /// A page of zeroes.
-    pub fn zeroed() -> Box<PageBytes> {
+    pub(crate) fn zeroed() -> Box<PageBytes> {
         bytemuck::zeroed_box()
     }
 
@@ -110,7 +110,7 @@ impl PageBytes {
 
     /// Marks a range of words as changed.
     #[inline]
-    pub fn mark_range(&self, words: Range<usize>) {
+    pub(crate) fn mark_range(&self, words: Range<usize>) {
         for group in words.start / GROUP..words.end.div_ceil(GROUP) {
             let begin = words.start.saturating_sub(group * GROUP);
             let end = (words.end - group * GROUP).min(GROUP);
@@ -126,37 +126,37 @@ impl PageBytes {
 
     /// The number at an even offset.
     #[inline]
-    pub fn u16_at(&self, at: usize) -> u16 {
+    pub(crate) fn u16_at(&self, at: usize) -> u16 {
         (self.word(at / 8) >> (at % 8 * 8)) as u16
     }
 
     /// The number at an offset that is a multiple of 4.
     #[inline]
-    pub fn u32_at(&self, at: usize) -> u32 {
+    pub(crate) fn u32_at(&self, at: usize) -> u32 {
         (self.word(at / 8) >> (at % 8 * 8)) as u32
     }
 
     /// The number at an offset that is a multiple of 8.
     #[inline]
-    pub fn u64_at(&self, at: usize) -> u64 {
+    pub(crate) fn u64_at(&self, at: usize) -> u64 {
         self.word(at / 8)
     }
 
     /// A hint.
     #[inline(always)]
-    pub fn hint(&self, index: usize) -> u32 {
+    pub(crate) fn hint(&self, index: usize) -> u32 {
         self.hints[index % HINT_COUNT].load(Relaxed)
     }
 
     /// The eight bytes from any offset on, as a number.
     #[inline]
-    pub fn eight_at(&self, at: usize) -> u64 {
+    pub(crate) fn eight_at(&self, at: usize) -> u64 {
         joined(self.word(at / 8), self.word(at / 8 + 1), at % 8 * 8)
     }
 
     /// Compares the bytes `[at, at + len)` with `other`.
     #[inline(always)]
-    pub fn compare(&self, at: usize, len: usize, other: &[u8]) -> Ordering {
+    pub(crate) fn compare(&self, at: usize, len: usize, other: &[u8]) -> Ordering {
         let (numbers, rest) = other[..len.min(other.len())].as_chunks::<8>();
         let (mut index, shift) = (at / 8, at % 8 * 8);
         let mut low = self.word(index);
@@ -186,7 +186,7 @@ impl PageBytes {
     /// Appends the bytes `[at, at + len)`, as far as they lie in the page, to `into`.
     #[inline]
     #[allow(unsafe_code)]
-    pub fn append_to(&self, at: usize, len: usize, into: &mut Vec<u8>) {
+    pub(crate) fn append_to(&self, at: usize, len: usize, into: &mut Vec<u8>) {
         let at = at.min(PAGE_BYTES);
         let len = len.min(PAGE_BYTES - at);
         // Whole words are stored: the last may have more than is wanted.
@@ -209,7 +209,7 @@ impl PageBytes {
     /// Copies the whole page to bytes that no other thread sees.
     #[inline]
     #[allow(unsafe_code)]
-    pub fn copy_to(&self, bytes: &mut [u8; PAGE_BYTES]) {
+    pub(crate) fn copy_to(&self, bytes: &mut [u8; PAGE_BYTES]) {
         // SAFETY: the bytes are as many as those of all words.
         unsafe { load_all(&self.words, bytes.as_mut_ptr().cast()) };
     }
@@ -219,14 +219,14 @@ impl PageBytes {
 impl PageBytes {
     /// Sets the number at an even offset.
     #[inline]
-    pub fn set_u16(&self, at: usize, value: u16) {
+    pub(crate) fn set_u16(&self, at: usize, value: u16) {
         let shift = at % 8 * 8;
         self.merge(at / 8, 0xffff << shift, u64::from(value) << shift);
     }
 
     /// Sets the number at an offset that is a multiple of 4.
     #[inline]
-    pub fn set_u32(&self, at: usize, value: u32) {
+    pub(crate) fn set_u32(&self, at: usize, value: u32) {
         let shift = at % 8 * 8;
         self.merge(at / 8, 0xffff_ffff << shift, u64::from(value) << shift);
     }
@@ -234,7 +234,7 @@ impl PageBytes {
     /// The same, and leaves the word unmarked. It must be [marked](Self::mark_word) before the page
     /// is written, if the base may have another value.
     #[inline]
-    pub fn set_u32_unmarked(&self, at: usize, value: u32) {
+    pub(crate) fn set_u32_unmarked(&self, at: usize, value: u32) {
         let (index, shift) = (at / 8, at % 8 * 8);
         let word = self.word(index) & !(0xffff_ffff << shift) | u64::from(value) << shift;
         self.words[index % WORDS].store(word.to_le(), Relaxed);
@@ -242,13 +242,13 @@ impl PageBytes {
 
     /// Sets the number at an offset that is a multiple of 8.
     #[inline]
-    pub fn set_u64(&self, at: usize, value: u64) {
+    pub(crate) fn set_u64(&self, at: usize, value: u64) {
         self.set_word(at / 8, value);
     }
 
     /// Sets a hint.
     #[inline]
-    pub fn set_hint(&self, index: usize, head: u32) {
+    pub(crate) fn set_hint(&self, index: usize, head: u32) {
         self.hints[index % HINT_COUNT].store(head, Relaxed);
     }
 
@@ -258,7 +258,7 @@ impl PageBytes {
 
     /// Sets the bytes from `at` on.
     #[inline]
-    pub fn write(&self, at: usize, bytes: &[u8]) {
+    pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
         let (mut index, begin) = (at / 8, at % 8);
         let mut bytes = bytes;
         if begin > 0 && !bytes.is_empty() {
@@ -275,7 +275,7 @@ impl PageBytes {
     }
 
     /// Sets the `len` bytes from `to` on to those of another page from `at` on.
-    pub fn copy_range(&self, to: usize, page: &PageBytes, at: usize, len: usize) {
+    pub(crate) fn copy_range(&self, to: usize, page: &PageBytes, at: usize, len: usize) {
         if len == 0 {
             return;
         }
@@ -306,7 +306,7 @@ impl PageBytes {
 
     /// Inserts a word before another: it and those behind move up by one, up to `end`, which is
     /// inside the page. What the new one holds is to be set.
-    pub fn insert_word(&self, at: usize, end: usize) {
+    pub(crate) fn insert_word(&self, at: usize, end: usize) {
         for index in (at..end).rev() {
             self.words[(index + 1) % WORDS].store(self.words[index % WORDS].load(Relaxed), Relaxed);
         }
@@ -314,7 +314,7 @@ impl PageBytes {
     }
 
     /// Removes a word: those behind it move down by one, up to `end`.
-    pub fn remove_word(&self, at: usize, end: usize) {
+    pub(crate) fn remove_word(&self, at: usize, end: usize) {
         for index in at + 1..end {
             self.words[(index - 1) % WORDS].store(self.words[index % WORDS].load(Relaxed), Relaxed);
         }
@@ -331,7 +331,7 @@ impl PageBytes {
     }
 
     /// Sets the whole page, of which `changed` are the words that may differ from its base.
-    pub fn set(&self, bytes: &[u8], changed: &ChangedWords) {
+    pub(crate) fn set(&self, bytes: &[u8], changed: &ChangedWords) {
         debug_assert_eq!(bytes.len(), PAGE_BYTES);
         let (steps, numbers) = (self.words.as_chunks::<STEP>().0, bytes.as_chunks::<8>().0);
         for (words, numbers) in steps.iter().zip(numbers.as_chunks::<STEP>().0) {
@@ -344,14 +344,14 @@ impl PageBytes {
 
     /// Sets the whole page to what another is.
     #[inline]
-    pub fn copy_from(&self, other: &PageBytes) {
+    pub(crate) fn copy_from(&self, other: &PageBytes) {
         self.set_words(0, WORDS, |n| other.words[n].load(Relaxed));
         self.copy_hints(other);
     }
 
     /// The same in a page of the caller's own: what changes in it is not noted.
     #[inline]
-    pub fn become_copy_of(&mut self, other: &PageBytes) {
+    pub(crate) fn become_copy_of(&mut self, other: &PageBytes) {
         let (mine, theirs) = (self.words.as_chunks_mut::<STEP>().0, other.words.as_chunks().0);
         for (mine, theirs) in mine.iter_mut().zip::<&[[AtomicU64; STEP]]>(theirs) {
             for (index, word) in theirs.iter().enumerate() {
@@ -362,7 +362,7 @@ impl PageBytes {
     }
 
     /// Sets the bytes of a range to zero.
-    pub fn clear(&self, range: Range<usize>) {
+    pub(crate) fn clear(&self, range: Range<usize>) {
         let (first, last) = (range.start.next_multiple_of(8), range.end / 8 * 8);
         if first > last {
             self.write(range.start, &[0; 8][..range.len()]);
@@ -377,7 +377,7 @@ impl PageBytes {
 /// Words that changed since the page's base: those of its delta, and those that changed since.
 impl PageBytes {
     /// These words.
-    pub fn changed_words(&self) -> ChangedWords {
+    pub(crate) fn changed_words(&self) -> ChangedWords {
         let load = |words: &[AtomicU64; WORDS / GROUP]| {
             std::array::from_fn(|group| words[group].load(Relaxed))
         };
@@ -385,7 +385,7 @@ impl PageBytes {
     }
 
     /// These words without those of some ranges.
-    pub fn changed_outside(&self, ranges: &[Range<usize>]) -> ChangedWords {
+    pub(crate) fn changed_outside(&self, ranges: &[Range<usize>]) -> ChangedWords {
         let mut inside = ChangedWords::NONE;
         ranges.iter().for_each(|range| inside.add(range.clone()));
         let [_, inside, _] = inside.bits();
@@ -397,29 +397,29 @@ impl PageBytes {
     }
 
     /// True if the page's delta has the word at an offset.
-    pub fn is_in_delta(&self, at: usize) -> bool {
+    pub(crate) fn is_in_delta(&self, at: usize) -> bool {
         self.in_delta[at / 8 / GROUP].load(Relaxed) >> (at / 8 % GROUP) & 1 == 1
     }
 
     /// Notes something of these words as a whole.
-    pub fn note(&self, note: impl FnOnce(&mut ChangedWords)) {
+    pub(crate) fn note(&self, note: impl FnOnce(&mut ChangedWords)) {
         let mut changed = self.changed_words();
         note(&mut changed);
         self.set_changed(&changed);
     }
 
     /// Marks the word at an offset as changed.
-    pub fn mark_word(&self, at: usize) {
+    pub(crate) fn mark_word(&self, at: usize) {
         self.mark_range(at / 8..at / 8 + 1);
     }
 
     /// True if all words changed: the page has no base.
-    pub fn is_all_changed(&self) -> bool {
+    pub(crate) fn is_all_changed(&self) -> bool {
         self.changed.iter().all(|bits| bits.load(Relaxed) == !0)
     }
 
     /// These words changed, and no others.
-    pub fn set_changed(&self, words: &ChangedWords) {
+    pub(crate) fn set_changed(&self, words: &ChangedWords) {
         let sets = [&self.in_delta, &self.changed, &self.shifts].into_iter().zip(words.bits());
         for (set, bits) in sets {
             set.iter().zip(bits).for_each(|(set, bits)| set.store(bits, Relaxed));
@@ -431,7 +431,7 @@ impl PageBytes {
     /// Asks the processor to load the page's first line and its hints, which a search begins with.
     #[inline]
     #[allow(unsafe_code)]
-    pub fn prefetch(&self) {
+    pub(crate) fn prefetch(&self) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         // SAFETY: prefetching has no effect but on the cache.
         unsafe {
@@ -493,13 +493,13 @@ fn joined(low: u64, high: u64, shift: usize) -> u64 {
 
 /// The bits of the first 1 to 8 bytes of a word.
 #[inline(always)]
-pub fn low_bytes(count: usize) -> u64 {
+pub(super) fn low_bytes(count: usize) -> u64 {
     !0 >> (64 - count * 8)
 }
 
 /// Up to eight bytes as a little-endian number.
 #[inline(always)]
-pub fn up_to_eight(bytes: &[u8]) -> u64 {
+pub(super) fn up_to_eight(bytes: &[u8]) -> u64 {
     let half = |at: usize| {
         u64::from(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
     };

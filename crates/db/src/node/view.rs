@@ -9,13 +9,13 @@ use super::page::{HINT_COUNT, PAGE_BYTES, PageBytes, low_bytes, up_to_eight};
 /// A B+-tree's node in a page. If the page can change during a read, the result is valid only after
 /// the latch's version was checked.
 #[derive(Clone, Copy)]
-pub struct Node<'a> {
+pub(crate) struct Node<'a> {
     page: &'a PageBytes,
 }
 
 /// One slot.
 #[derive(Clone, Copy, Debug)]
-pub struct Slot {
+pub(crate) struct Slot {
     offset: usize,
     key: usize,
     /// The value's length, [`GHOST`] or [`OVERFLOW`].
@@ -54,17 +54,17 @@ impl Slot {
     }
 
     /// True if the record was deleted.
-    pub fn is_ghost(self) -> bool {
+    pub(crate) fn is_ghost(self) -> bool {
         self.value == GHOST
     }
 
     /// True if the value lies elsewhere, in overflow records.
-    pub fn is_overflow(self) -> bool {
+    pub(crate) fn is_overflow(self) -> bool {
         self.value == OVERFLOW
     }
 
     /// Bytes of the value.
-    pub fn value_len(self) -> usize {
+    pub(crate) fn value_len(self) -> usize {
         match self.value {
             GHOST => 0,
             OVERFLOW => REFERENCE,
@@ -73,34 +73,34 @@ impl Slot {
     }
 
     /// Bytes of the key without the prefix.
-    pub fn key_len(self) -> usize {
+    pub(crate) fn key_len(self) -> usize {
         self.key
     }
 
     /// Bytes in the heap.
-    pub fn bytes(self) -> usize {
+    pub(crate) fn bytes(self) -> usize {
         self.key + self.value_len()
     }
 
     /// Offset of the record.
-    pub fn offset(self) -> usize {
+    pub(crate) fn offset(self) -> usize {
         self.offset
     }
 
     /// Offset of the value.
-    pub fn value_at(self) -> usize {
+    pub(crate) fn value_at(self) -> usize {
         self.offset + self.key
     }
 
     /// [`GHOST`], [`OVERFLOW`] or 0.
-    pub fn flags(self) -> u16 {
+    pub(crate) fn flags(self) -> u16 {
         if self.is_ghost() || self.is_overflow() { self.value } else { 0 }
     }
 }
 
 /// The first 31 bits of a key without its prefix, as a number that orders as they do.
 #[inline]
-pub fn head_of(key: &[u8]) -> u32 {
+pub(super) fn head_of(key: &[u8]) -> u32 {
     head_of_word(first_eight(key))
 }
 
@@ -119,29 +119,29 @@ fn first_eight(key: &[u8]) -> u64 {
 impl<'a> Node<'a> {
     /// The node in a page.
     #[inline]
-    pub fn of(page: &'a PageBytes) -> Self {
+    pub(crate) fn of(page: &'a PageBytes) -> Self {
         Node { page }
     }
 
     /// The page.
     #[inline]
-    pub fn page(self) -> &'a PageBytes {
+    pub(crate) fn page(self) -> &'a PageBytes {
         self.page
     }
 
     /// User page writes of the database when the page was written last, and one; 0 if it never was.
-    pub fn written(&self) -> u64 {
+    pub(crate) fn written(&self) -> u64 {
         self.page.u64_at(WRITTEN)
     }
 
     /// Log position of the page's last change.
     #[inline]
-    pub fn position(self) -> u64 {
+    pub(crate) fn position(self) -> u64 {
         self.page.u64_at(POSITION)
     }
 
     /// All log records up to here that concern the node are in it.
-    pub fn included(self) -> u64 {
+    pub(crate) fn included(self) -> u64 {
         match self.page.u32_at(BEHIND) {
             u32::MAX => 0,
             behind => self.position().saturating_sub(u64::from(behind)),
@@ -149,41 +149,41 @@ impl<'a> Node<'a> {
     }
 
     /// The root of the node's tree.
-    pub fn tree(self) -> u32 {
+    pub(crate) fn tree(self) -> u32 {
         self.page.u32_at(TREE)
     }
 
     /// Levels below this one: 0 for a leaf.
     #[inline]
-    pub fn level(self) -> usize {
+    pub(crate) fn level(self) -> usize {
         usize::from(self.page.u16_at(STEPS_AND_LEVEL) >> 8)
     }
 
     /// The number of slots.
     #[inline]
-    pub fn count(self) -> usize {
+    pub(crate) fn count(self) -> usize {
         usize::from(self.page.u16_at(COUNT))
     }
 
     /// The number of ghosts among the slots.
-    pub fn ghosts(self) -> usize {
+    pub(crate) fn ghosts(self) -> usize {
         usize::from(self.page.u16_at(GHOSTS))
     }
 
     /// Bytes of the prefix that is left out of all keys.
     #[inline]
-    pub fn prefix_len(self) -> usize {
+    pub(crate) fn prefix_len(self) -> usize {
         usize::from(self.page.u16_at(PREFIX))
     }
 
     /// Appends the prefix to `into`.
-    pub fn prefix(self, into: &mut Vec<u8>) {
+    pub(crate) fn prefix(self, into: &mut Vec<u8>) {
         let at = usize::from(self.page.u16_at(LOWER));
         self.page.append_to(at, self.prefix_len(), into);
     }
 
     /// Puts the lower fence into `into`: no key of the node is smaller.
-    pub fn lower(self, into: &mut Vec<u8>) {
+    pub(crate) fn lower(self, into: &mut Vec<u8>) {
         into.clear();
         let (at, len) = (self.page.u16_at(LOWER), self.page.u16_at(LOWER + 2));
         self.page.append_to(usize::from(at), usize::from(len), into);
@@ -191,7 +191,7 @@ impl<'a> Node<'a> {
 
     /// Puts the upper fence into `into`: all keys of the node are smaller. False if it is
     /// infinite.
-    pub fn upper(self, into: &mut Vec<u8>) -> bool {
+    pub(crate) fn upper(self, into: &mut Vec<u8>) -> bool {
         into.clear();
         let (at, len) = (self.page.u16_at(UPPER), self.page.u16_at(UPPER + 2));
         self.page.append_to(usize::from(at), usize::from(len), into);
@@ -199,7 +199,7 @@ impl<'a> Node<'a> {
     }
 
     /// True for each fence if it is this one; no upper one is infinity.
-    pub fn has_fences(self, lower: &[u8], upper: Option<&[u8]>) -> (bool, bool) {
+    pub(crate) fn has_fences(self, lower: &[u8], upper: Option<&[u8]>) -> (bool, bool) {
         let is = |field: usize, fence: &[u8]| {
             let (at, len) = (self.page.u16_at(field), self.page.u16_at(field + 2));
             self.page.compare(usize::from(at), usize::from(len), fence).is_eq()
@@ -211,7 +211,7 @@ impl<'a> Node<'a> {
 
     /// True if a key lies between the fences.
     #[inline]
-    pub fn covers(self, key: &[u8]) -> bool {
+    pub(crate) fn covers(self, key: &[u8]) -> bool {
         let fence = |field: usize| {
             let (at, len) = (self.page.u16_at(field), self.page.u16_at(field + 2));
             (usize::from(at), usize::from(len))
@@ -223,7 +223,7 @@ impl<'a> Node<'a> {
 
     /// The slot of this index.
     #[inline]
-    pub fn slot(self, index: usize) -> Slot {
+    pub(crate) fn slot(self, index: usize) -> Slot {
         Slot::of_word(self.page.u64_at(SLOTS + index * SLOT))
     }
 
@@ -236,7 +236,7 @@ impl<'a> Node<'a> {
     /// The first slot that is not smaller than `key`, which lies between the fences, and whether it
     /// is equal.
     #[inline]
-    pub fn search(self, key: &[u8]) -> (usize, bool) {
+    pub(crate) fn search(self, key: &[u8]) -> (usize, bool) {
         let Some(key) = key.get(self.prefix_len()..) else { return (0, false) };
         let eight = first_eight(key);
         let head = head_of_word(eight);
@@ -302,7 +302,7 @@ impl<'a> Node<'a> {
 
     /// The index of the child whose keys `key`, which lies between the fences, belongs to.
     #[inline]
-    pub fn child_index(self, key: &[u8]) -> usize {
+    pub(crate) fn child_index(self, key: &[u8]) -> usize {
         match self.search(key) {
             (index, true) => index,
             (index, false) => index.saturating_sub(1),
@@ -311,12 +311,12 @@ impl<'a> Node<'a> {
 
     /// The page number of a child.
     #[inline]
-    pub fn child(self, index: usize) -> u32 {
+    pub(crate) fn child(self, index: usize) -> u32 {
         self.page.eight_at(self.slot(index).value_at()) as u32
     }
 
     /// Appends a record's key, prefix included, to `into`.
-    pub fn key(self, index: usize, into: &mut Vec<u8>) {
+    pub(crate) fn key(self, index: usize, into: &mut Vec<u8>) {
         self.prefix(into);
         let slot = self.slot(index);
         self.page.append_to(slot.offset, slot.key, into);
@@ -324,26 +324,26 @@ impl<'a> Node<'a> {
 
     /// Appends a record's value to `into`.
     #[inline]
-    pub fn value(self, slot: Slot, into: &mut Vec<u8>) {
+    pub(crate) fn value(self, slot: Slot, into: &mut Vec<u8>) {
         self.page.append_to(slot.value_at(), slot.value_len(), into);
     }
 
     /// Bytes free for a record and its slot, if the heap is tidied up.
     #[inline]
-    pub fn room(self) -> usize {
+    pub(crate) fn room(self) -> usize {
         let taken = SLOTS + self.count() * SLOT + usize::from(self.page.u16_at(LIVE));
         PAGE_BYTES.saturating_sub(taken)
     }
 
     /// True if the content takes at most half of the page, so that another may have room for it.
-    pub fn is_sparse(self) -> bool {
+    pub(crate) fn is_sparse(self) -> bool {
         self.room() >= (PAGE_BYTES - SLOTS) / 2
     }
 
     /// True if the node has sunk since it had `room` bytes free, so that it should be visited: by
     /// an eighth of the page, to half of it or less, or to one child, or none of its records is
     /// left.
-    pub fn has_sunk(self, room: usize) -> bool {
+    pub(crate) fn has_sunk(self, room: usize) -> bool {
         let eighths = |room: usize| room / ((PAGE_BYTES - SLOTS) / 8);
         let is_bare = self.count() <= self.level().min(1);
         self.room() > room && self.is_sparse() && (is_bare || eighths(self.room()) > eighths(room))
@@ -351,21 +351,21 @@ impl<'a> Node<'a> {
 
     /// Bytes that the slots and the records take in a node with a prefix of this length, which is
     /// no longer than its own.
-    pub fn bytes_with_prefix(self, prefix: usize) -> usize {
+    pub(crate) fn bytes_with_prefix(self, prefix: usize) -> usize {
         let fences = [LOWER, UPPER].map(|field| usize::from(self.page.u16_at(field + 2)));
         let taken = (PAGE_BYTES - SLOTS).saturating_sub(self.room() + fences[0] + fences[1]);
         taken + self.count() * self.prefix_len().saturating_sub(prefix)
     }
 
     /// Bytes of keys and values, without ghosts', and without slots and fences.
-    pub fn valid_bytes(self) -> usize {
+    pub(crate) fn valid_bytes(self) -> usize {
         let slots = (0..self.count()).map(|index| self.slot(index));
         slots.filter(|slot| !slot.is_ghost()).map(Slot::bytes).sum()
     }
 
     /// True if all offsets are valid and slots are in order. A page that was read from a device
     /// must pass this check before its other contents are used.
-    pub fn is_sound(self) -> bool {
+    pub(crate) fn is_sound(self) -> bool {
         let (count, heap) = (self.count(), usize::from(self.page.u16_at(HEAP)));
         let slots_end = SLOTS + count * SLOT;
         if slots_end > heap || heap > PAGE_BYTES || self.level() > 32 {

@@ -17,21 +17,21 @@ use crate::transaction::{Also, Isolation, Transaction};
 use crate::view::View;
 
 /// Pages that are being taken, under a number of their own.
-pub struct Ahead<'d> {
+pub(crate) struct Ahead<'d> {
     core: &'d Core,
     number: u64,
     taken: u32,
 }
 
 /// The log from a position on is needed as long as this lives.
-pub struct Pinned<'d> {
+pub(crate) struct Pinned<'d> {
     pages: &'d Pages,
     position: u64,
 }
 
 impl<'d> Pinned<'d> {
     /// Recovery needs the log from now on.
-    pub fn from_now(core: &'d Core) -> Self {
+    pub(crate) fn from_now(core: &'d Core) -> Self {
         let position = core.trees.wal().end() + 1;
         core.trees.pages.pin(position);
         Pinned { pages: &core.trees.pages, position }
@@ -45,7 +45,7 @@ impl Drop for Pinned<'_> {
 }
 
 /// Pages that were taken, and are to be written.
-pub struct Taken<'d> {
+pub(crate) struct Taken<'d> {
     /// In order.
     pub pages: Vec<u32>,
     /// Position of the log record that took them, which is durable.
@@ -56,23 +56,23 @@ pub struct Taken<'d> {
 
 impl<'d> Ahead<'d> {
     /// No pages, under a new number.
-    pub fn begin(core: &'d Core) -> Self {
+    pub(crate) fn begin(core: &'d Core) -> Self {
         let number = core.next_overflow.fetch_add(1, Relaxed) | IN_PAGES;
         Ahead { core, number, taken: 0 }
     }
 
     /// The number.
-    pub fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
     /// Pages that were taken.
-    pub fn taken(&self) -> u32 {
+    pub(crate) fn taken(&self) -> u32 {
         self.taken
     }
 
     /// Takes so many more pages.
-    pub fn take(&mut self, count: usize) -> Result<Taken<'d>, DbError> {
+    pub(crate) fn take(&mut self, count: usize) -> Result<Taken<'d>, DbError> {
         let (core, trees) = (self.core, &self.core.trees);
         let reservation = core.reserve_pages(count as u32)?;
         let mut pages = Vec::with_capacity(count);
@@ -99,7 +99,7 @@ impl<'d> Ahead<'d> {
     }
 
     /// Deletes what is noted of the pages, in a transaction after which they have another owner.
-    pub fn forget(&self, transaction: &mut Transaction<'d>) -> Result<(), DbError> {
+    pub(crate) fn forget(&self, transaction: &mut Transaction<'d>) -> Result<(), DbError> {
         let now = View::begin(&self.core.trees, None, false);
         let first = piece_key(self.number, 0);
         let mut scan = Scan::new(&now, Ok(Some(OVERFLOW_TREE)), Some(&first), Direction::Forward);

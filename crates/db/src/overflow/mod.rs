@@ -13,10 +13,10 @@ mod reader;
 mod unowned;
 mod writer;
 
-pub use ahead::{Ahead, Pinned, Taken};
-pub use page::{PAGE_DATA, PageOfValue, value_page};
+pub(crate) use ahead::{Ahead, Pinned, Taken};
+pub(crate) use page::{PAGE_DATA, PageOfValue, value_page};
 pub use reader::ValueReader;
-pub use unowned::{Unowned, note_unowned};
+pub(crate) use unowned::{Unowned, note_unowned};
 pub(crate) use writer::Gathered;
 pub use writer::{LongValue, ValueWriter};
 
@@ -25,21 +25,21 @@ use crate::layout::OVERFLOW_TREE;
 use crate::node::REFERENCE;
 
 /// Bytes of a long value that are kept together: three pieces fill a page.
-pub const PIECE: usize = 1240;
+pub(crate) const PIECE: usize = 1240;
 
 /// The longest value, in bytes.
 pub const LONGEST_VALUE: usize = 1 << 30;
 
 /// In a value's number: it has pages of its own.
-pub const IN_PAGES: u64 = 1 << 62;
+pub(crate) const IN_PAGES: u64 = 1 << 62;
 
 /// In the number of a record's key: it is the head of the value.
-pub const HEAD: u64 = 1 << 63;
+pub(crate) const HEAD: u64 = 1 << 63;
 
 /// The pages of a value: what its head says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Owner {
+pub(crate) enum Owner {
     /// They are being written. After a crash there is nothing else.
     UnderWay = 0,
     /// A record of a table.
@@ -50,7 +50,7 @@ pub enum Owner {
 
 /// A table that was deleted, as far as its pages are not freed, as a head has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeletedTree {
+pub(crate) struct DeletedTree {
     /// The root.
     pub root: u32,
     /// True if values may be in pieces or pages of their own.
@@ -64,7 +64,7 @@ const DELETED_TREE: u8 = 3;
 
 impl DeletedTree {
     /// The value of a head.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![DELETED_TREE, u8::from(self.has_overflow)];
         bytes.extend_from_slice(&self.root.to_le_bytes());
         bytes.extend_from_slice(&self.from);
@@ -72,7 +72,7 @@ impl DeletedTree {
     }
 
     /// What a head's value says; none if it is not one of a table.
-    pub fn parse(value: &[u8]) -> Option<DeletedTree> {
+    pub(crate) fn parse(value: &[u8]) -> Option<DeletedTree> {
         let (&[DELETED_TREE, has_overflow], rest) = value.split_first_chunk()? else { return None };
         let (root, from) = rest.split_first_chunk()?;
         let root = u32::from_le_bytes(*root);
@@ -82,7 +82,7 @@ impl DeletedTree {
 
 impl Owner {
     /// What a head's value says.
-    pub fn parse(value: &[u8]) -> Option<Owner> {
+    pub(crate) fn parse(value: &[u8]) -> Option<Owner> {
         [Owner::UnderWay, Owner::Record, Owner::Nothing]
             .into_iter()
             .find(|&owner| value == [owner as u8])
@@ -90,13 +90,13 @@ impl Owner {
 }
 
 /// The key of the head of a value with pages.
-pub fn head_key(number: u64) -> [u8; 12] {
+pub(crate) fn head_key(number: u64) -> [u8; 12] {
     piece_key(number | HEAD, 0)
 }
 
 /// Pages that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub(crate) struct Run {
     /// The first.
     pub first: u32,
     /// How many.
@@ -107,16 +107,16 @@ pub struct Run {
 const RUN: usize = 8;
 
 /// Runs that a record has at most.
-pub const MOST_RUNS: usize = 100;
+pub(crate) const MOST_RUNS: usize = 100;
 
 impl Run {
     /// Its pages.
-    pub fn pages(self) -> std::ops::Range<u32> {
+    pub(crate) fn pages(self) -> std::ops::Range<u32> {
         self.first..self.first.saturating_add(self.count)
     }
 
     /// The runs of these pages, which are in order.
-    pub fn of(pages: &[u32]) -> Vec<Run> {
+    pub(crate) fn of(pages: &[u32]) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
         for &page in pages {
             match runs.last_mut().filter(|run| run.first + run.count == page) {
@@ -128,12 +128,12 @@ impl Run {
     }
 
     /// The bytes of some runs.
-    pub fn encode(runs: &[Run]) -> Vec<u8> {
+    pub(crate) fn encode(runs: &[Run]) -> Vec<u8> {
         runs.iter().flat_map(|run| [run.first, run.count]).flat_map(u32::to_le_bytes).collect()
     }
 
     /// The runs of these bytes; none if they are not some.
-    pub fn parse(bytes: &[u8]) -> Option<Vec<Run>> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Vec<Run>> {
         let (runs, rest) = bytes.as_chunks::<RUN>();
         let run = |bytes: &[u8; RUN]| {
             let [first, count] = [0, 4].map(|at| {
@@ -146,7 +146,7 @@ impl Run {
 }
 
 /// The key of a piece: the number of its value, and its place in it.
-pub fn piece_key(id: u64, n: usize) -> [u8; 12] {
+pub(crate) fn piece_key(id: u64, n: usize) -> [u8; 12] {
     let mut key = [0; 12];
     key[..8].copy_from_slice(&id.to_be_bytes());
     key[8..].copy_from_slice(&(n as u32).to_be_bytes());
@@ -154,7 +154,7 @@ pub fn piece_key(id: u64, n: usize) -> [u8; 12] {
 }
 
 /// The reference to a long value, in place of the value: number (u64) and length (u32).
-pub fn reference_to(id: u64, len: usize) -> [u8; REFERENCE] {
+pub(crate) fn reference_to(id: u64, len: usize) -> [u8; REFERENCE] {
     let mut whole = [0; REFERENCE];
     whole[..8].copy_from_slice(&id.to_le_bytes());
     whole[8..].copy_from_slice(&(len as u32).to_le_bytes());
@@ -162,7 +162,7 @@ pub fn reference_to(id: u64, len: usize) -> [u8; REFERENCE] {
 }
 
 /// The number and the length of a long value.
-pub fn parse_overflow(value: &[u8]) -> Result<(u64, usize), DbError> {
+pub(crate) fn parse_overflow(value: &[u8]) -> Result<(u64, usize), DbError> {
     let wrong =
         || DbError::Page { page: OVERFLOW_TREE, what: "is not where pieces are said to be" };
     let (id, len) = value.split_first_chunk::<8>().ok_or_else(wrong)?;
@@ -174,13 +174,13 @@ pub fn parse_overflow(value: &[u8]) -> Result<(u64, usize), DbError> {
 }
 
 /// The number of the long value that a piece belongs to, and its place in it.
-pub fn piece_number(key: &[u8]) -> Option<(u64, usize)> {
+pub(crate) fn piece_number(key: &[u8]) -> Option<(u64, usize)> {
     let (number, n) = key.split_first_chunk::<8>()?;
     let n = u32::from_be_bytes(n.try_into().ok()?);
     Some((u64::from_be_bytes(*number), n as usize))
 }
 
 /// The number behind that of a piece.
-pub fn number_behind(key: &[u8]) -> u64 {
+pub(crate) fn number_behind(key: &[u8]) -> u64 {
     key.first_chunk::<8>().map_or(0, |id| u64::from_be_bytes(*id).saturating_add(1))
 }

@@ -14,11 +14,11 @@ const PLACE: usize = 72;
 const DATA: usize = 80;
 
 /// Bytes of a value in a page.
-pub const PAGE_DATA: usize = PAGE_BYTES - DATA;
+pub(crate) const PAGE_DATA: usize = PAGE_BYTES - DATA;
 
 /// A page of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageOfValue<'a> {
+pub(crate) struct PageOfValue<'a> {
     /// The value's number.
     pub number: u64,
     /// The page's place among those of the value.
@@ -28,7 +28,7 @@ pub struct PageOfValue<'a> {
 }
 
 /// Fills a page, which was taken by the log record at `position`.
-pub fn value_page(of: PageOfValue<'_>, position: u64, page: &mut [u8; PAGE_BYTES]) {
+pub(crate) fn value_page(of: PageOfValue<'_>, position: u64, page: &mut [u8; PAGE_BYTES]) {
     let node = PageBytes::new();
     NodeMut::format(&node, 0, 0, Fences { lower: &[], upper: None }).raise_position(position);
     node.copy_to(page);
@@ -41,7 +41,7 @@ pub fn value_page(of: PageOfValue<'_>, position: u64, page: &mut [u8; PAGE_BYTES
 
 impl<'a> PageOfValue<'a> {
     /// What a page has, if it is one of a value.
-    pub fn parse(page: &'a [u8]) -> Option<PageOfValue<'a>> {
+    pub(crate) fn parse(page: &'a [u8]) -> Option<PageOfValue<'a>> {
         let (head, data) = page.split_at_checked(DATA)?;
         let number = u64::from_le_bytes(head[NUMBER..PLACE].try_into().ok()?);
         let place = u32::from_le_bytes(head[PLACE..PLACE + 4].try_into().ok()?);

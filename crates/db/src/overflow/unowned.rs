@@ -26,7 +26,7 @@ const MOST_WRITES: usize = 2000;
 
 /// The numbers of values whose pages are to be freed, and tables that were deleted.
 #[derive(Default)]
-pub struct Unowned {
+pub(crate) struct Unowned {
     waiting: Mutex<VecDeque<Waiting>>,
     freeing: Mutex<()>,
 }
@@ -42,17 +42,17 @@ struct Waiting {
 
 impl Unowned {
     /// The pages of a value have no owner from the commit at a position on.
-    pub fn add(&self, since: u64, number: u64) {
+    pub(crate) fn add(&self, since: u64, number: u64) {
         self.waiting.lock().push_back(Waiting { since, number, tree: None });
     }
 
     /// A table is deleted by the commit at a position, whose head has a number.
-    pub fn add_tree(&self, since: u64, number: u64, tree: DeletedTree) {
+    pub(crate) fn add_tree(&self, since: u64, number: u64, tree: DeletedTree) {
         self.waiting.lock().push_back(Waiting { since, number, tree: Some(tree) });
     }
 
     /// The tables that were deleted, and whose pages wait to be freed.
-    pub fn trees(&self) -> Vec<DeletedTree> {
+    pub(crate) fn trees(&self) -> Vec<DeletedTree> {
         self.waiting.lock().iter().filter_map(|waiting| waiting.tree.clone()).collect()
     }
 
@@ -65,7 +65,7 @@ impl Unowned {
 }
 
 /// Notes all values whose pages have no owner, or never got one, as it is after a crash.
-pub fn note_unowned(core: &Core, view: &View<'_>) -> Result<(), DbError> {
+pub(crate) fn note_unowned(core: &Core, view: &View<'_>) -> Result<(), DbError> {
     let first = piece_key(HEAD, 0);
     let mut heads = Scan::new(view, Ok(Some(OVERFLOW_TREE)), Some(&first), Direction::Forward);
     while let Some((key, state)) = heads.next()? {
@@ -82,7 +82,7 @@ pub fn note_unowned(core: &Core, view: &View<'_>) -> Result<(), DbError> {
 
 impl Core {
     /// Frees the pages that have no owner, and that no snapshot sees.
-    pub fn free_unowned(&self) {
+    pub(crate) fn free_unowned(&self) {
         // One at a time: the log may ask for it while it is made room in for this.
         let Some(_one) = self.unowned.freeing.try_lock() else { return };
         // No leaf of a deleted table is merged meanwhile.

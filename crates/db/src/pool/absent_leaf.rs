@@ -9,7 +9,7 @@ use crate::direction::Direction;
 use crate::mvcc::{Change, Lookup};
 
 /// A leaf that is absent, as the node above it says.
-pub struct AbsentLeaf<'g, 'p> {
+pub(crate) struct AbsentLeaf<'g, 'p> {
     loader: &'p Loader,
     counters: &'p PoolCounters,
     parent: &'g OptimisticGuard<'p>,
@@ -20,7 +20,7 @@ pub struct AbsentLeaf<'g, 'p> {
 impl<'g, 'p> AbsentLeaf<'g, 'p> {
     /// The leaf that a node has as this child, if it is absent.
     #[inline]
-    pub fn below(
+    pub(crate) fn below(
         loader: &'p Loader,
         counters: &'p PoolCounters,
         parent: &'g OptimisticGuard<'p>,
@@ -42,7 +42,7 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
 
     /// Puts the value of a record of the leaf into `value`, and returns the log position of its
     /// last change, or a later one; none if the leaf is needed for it.
-    pub fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Option<u64> {
+    pub(crate) fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Option<u64> {
         let absent = self.residency().absent();
         let position = absent.get(self.page, key, || self.is_absent(), value)?;
         self.count();
@@ -51,7 +51,7 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
 
     /// Makes the change of a record of the leaf that the log has at `position`, after `keep` got a
     /// function that appends the old value. False if the leaf is needed for it.
-    pub fn change(
+    pub(crate) fn change(
         &self,
         key: &[u8],
         change: Change<'_>,
@@ -67,7 +67,7 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
     }
 
     /// Loads the leaf, together with the next ones of the node above: so many in all.
-    pub fn load(&self, direction: Direction, leaves: usize) {
+    pub(crate) fn load(&self, direction: Direction, leaves: usize) {
         let node = self.parent.node();
         let range = match direction {
             Direction::Forward => self.index..(self.index + leaves).min(node.count()),

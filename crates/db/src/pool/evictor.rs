@@ -18,13 +18,13 @@ use crate::options::Replacement;
 const SAMPLE: u32 = 16;
 
 /// Pages in memory, and the writer of pages.
-pub struct Evictor {
+pub(crate) struct Evictor {
     writeback: Writeback,
     writer: Mutex<Writer>,
 }
 
 /// The state of the writer of pages.
-pub struct Writer {
+pub(crate) struct Writer {
     hand: u32,
     batch: Batch,
     budget: MemoryBudget,
@@ -32,7 +32,7 @@ pub struct Writer {
 
 impl Evictor {
     /// The writer of a new pool.
-    pub fn new(writeback: Writeback, budget: MemoryBudget) -> Self {
+    pub(crate) fn new(writeback: Writeback, budget: MemoryBudget) -> Self {
         writeback.residency().ghosts().set_frames(budget.ghost_frames());
         let writer = Writer { hand: 0, batch: Batch::default(), budget };
         Evictor { writeback, writer: Mutex::new(writer) }
@@ -40,36 +40,36 @@ impl Evictor {
 
     /// Pages in memory, and their way to the store.
     #[inline]
-    pub fn writeback(&self) -> &Writeback {
+    pub(crate) fn writeback(&self) -> &Writeback {
         &self.writeback
     }
 
     /// The writer's lock. While it is held no page is written, but for [`Writeback::write_newer`].
-    pub fn lock(&self) -> MutexGuard<'_, Writer> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock()
     }
 
     /// Frees frames until enough are free, and takes excess from the cache of absent pages. Returns
     /// pages that are to be loaded, as they lack changes of rows for which there is no memory.
-    pub fn refill_free_list(&self) -> Result<Vec<u32>, DbError> {
+    pub(crate) fn refill_free_list(&self) -> Result<Vec<u32>, DbError> {
         self.lock().refill_free_list(&self.writeback)
     }
 
     /// The same unless another thread is the writer.
-    pub fn try_refill_free_list(&self) -> Option<Result<Vec<u32>, DbError>> {
+    pub(crate) fn try_refill_free_list(&self) -> Option<Result<Vec<u32>, DbError>> {
         Some(self.writer.try_lock()?.refill_free_list(&self.writeback))
     }
 
     /// Writes every page whose changes need the log from before `position`, and every such delta;
     /// all of them if it is [`CLEAN`](super::CLEAN). Returns how many.
-    pub fn write_older(&self, position: u64) -> Result<u64, DbError> {
+    pub(crate) fn write_older(&self, position: u64) -> Result<u64, DbError> {
         let mut writer = self.lock();
         let pages = writer.write_older_frames(&self.writeback, position)?;
         Ok(pages + writer.write_older_deltas(&self.writeback, position)?)
     }
 
     /// The log position from which recovery would redo all changes that are not on the device.
-    pub fn needs_log_from(&self) -> u64 {
+    pub(crate) fn needs_log_from(&self) -> u64 {
         // No page is evicted meanwhile. Others may be loaded, so the cache of absent pages is
         // looked at first.
         let _writer = self.lock();
@@ -81,7 +81,7 @@ impl Evictor {
     /// Whole pages for which the store must have room: see [`Pool::changed_pages`].
     ///
     /// [`Pool::changed_pages`]: super::Pool::changed_pages
-    pub fn changed_pages(&self) -> u64 {
+    pub(crate) fn changed_pages(&self) -> u64 {
         // As above: a page that is loaded meanwhile is counted twice.
         let _writer = self.lock();
         let residency = self.writeback.residency();
@@ -90,7 +90,7 @@ impl Evictor {
     }
 
     /// Pages that memory has room for.
-    pub fn most_pages(&self) -> u64 {
+    pub(crate) fn most_pages(&self) -> u64 {
         self.writeback.residency().frames().len().into()
     }
 }

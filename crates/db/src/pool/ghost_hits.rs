@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use super::frames::Zeroed;
 
 /// The reads that rows save, and those that frames in their place would save.
-pub struct GhostHits {
+pub(crate) struct GhostHits {
     /// For each page how many evictions there had been at its last one, or when it was needed and
     /// absent.
     evicted_at: Zeroed<AtomicU32>,
@@ -24,7 +24,7 @@ pub struct GhostHits {
 
 /// The reads that either side saved in a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Saved {
+pub(crate) struct Saved {
     /// Reads that rows saved, less those that they cost.
     pub by_rows: u64,
     /// Reads that frames in their place would have saved.
@@ -33,7 +33,7 @@ pub struct Saved {
 
 impl GhostHits {
     /// No hits yet, for so many pages. None if the system refuses the memory.
-    pub fn new(pages: usize) -> Option<Self> {
+    pub(crate) fn new(pages: usize) -> Option<Self> {
         Some(GhostHits {
             evicted_at: Zeroed::new(pages)?,
             evictions: AtomicU32::new(0),
@@ -45,22 +45,22 @@ impl GhostHits {
     }
 
     /// Bytes of memory that this takes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.evicted_at)
     }
 
     /// A miss is a hit from now on if so many frames more would have kept the page.
-    pub fn set_frames(&self, frames: u32) {
+    pub(crate) fn set_frames(&self, frames: u32) {
         self.frames.store(frames, Relaxed);
     }
 
     /// Evictions so far, modulo 2^32.
-    pub fn evictions(&self) -> u32 {
+    pub(crate) fn evictions(&self) -> u32 {
         self.evictions.load(Relaxed)
     }
 
     /// A page is evicted.
-    pub fn note_eviction(&self, page: u32) {
+    pub(crate) fn note_eviction(&self, page: u32) {
         let evictions = self.evictions.fetch_add(1, Relaxed).wrapping_add(1);
         if let Some(evicted_at) = self.evicted_at.get(page as usize) {
             evicted_at.store(evictions, Relaxed);
@@ -69,7 +69,7 @@ impl GhostHits {
 
     /// A page is needed that is absent. With more frames it would be there, if fewer pages were
     /// evicted since it was, or was needed.
-    pub fn note_miss(&self, page: u32) {
+    pub(crate) fn note_miss(&self, page: u32) {
         let Some(evicted_at) = self.evicted_at.get(page as usize) else { return };
         let (before, now) = (evicted_at.load(Relaxed), self.evictions());
         if before != 0 && now.wrapping_sub(before) < self.frames.load(Relaxed) {
@@ -79,17 +79,17 @@ impl GhostHits {
     }
 
     /// A row was used without its page.
-    pub fn note_row_hit(&self) {
+    pub(crate) fn note_row_hit(&self) {
         self.row_hits.fetch_add(1, Relaxed);
     }
 
     /// So many pages are read because they lack changes of rows.
-    pub fn note_row_loads(&self, pages: usize) {
+    pub(crate) fn note_row_loads(&self, pages: usize) {
         self.row_loads.fetch_add(pages as u64, Relaxed);
     }
 
     /// The reads that were saved since this was asked last.
-    pub fn take(&self) -> Saved {
+    pub(crate) fn take(&self) -> Saved {
         let row_hits = self.row_hits.swap(0, Relaxed);
         let by_rows = row_hits.saturating_sub(self.row_loads.swap(0, Relaxed));
         Saved { by_rows, by_frames: self.hits.swap(0, Relaxed) }

@@ -18,7 +18,7 @@ use crate::DbError;
 use crate::node::PAGE_BYTES;
 
 /// Pages that are worth reading together, at most.
-pub const TOGETHER: usize = 32;
+pub(crate) const TOGETHER: usize = 32;
 
 /// The longest wait for a frame before a thread checks again whether the evictor has failed.
 const WAIT: Duration = Duration::from_millis(100);
@@ -28,7 +28,7 @@ const WAIT: Duration = Duration::from_millis(100);
 const NAP: Duration = Duration::from_millis(1);
 
 /// Pages in memory, and the reader of pages.
-pub struct Loader {
+pub(crate) struct Loader {
     evictor: Evictor,
     counters: Arc<PoolCounters>,
 }
@@ -44,25 +44,25 @@ struct Loading {
 
 impl Loader {
     /// The reader of a new pool.
-    pub fn new(evictor: Evictor, counters: Arc<PoolCounters>) -> Self {
+    pub(crate) fn new(evictor: Evictor, counters: Arc<PoolCounters>) -> Self {
         Loader { evictor, counters }
     }
 
     /// The writer of pages.
     #[inline]
-    pub fn evictor(&self) -> &Evictor {
+    pub(crate) fn evictor(&self) -> &Evictor {
         &self.evictor
     }
 
     /// The pages in memory.
     #[inline]
-    pub fn residency(&self) -> &Residency {
+    pub(crate) fn residency(&self) -> &Residency {
         self.evictor.writeback().residency()
     }
 
     /// Reads a page into a frame, or waits until another thread has. No latch may be held.
     #[cold]
-    pub fn load(&self, page: u32) -> Result<(), DbError> {
+    pub(crate) fn load(&self, page: u32) -> Result<(), DbError> {
         let table = self.residency().table();
         if !table.begin_load(page)? {
             return table.wait_until_loaded(page);
@@ -87,7 +87,7 @@ impl Loader {
     /// Reads those of some pages into frames that are absent, side by side: as many as there are
     /// frames for in half of the free ones. A page that can't be read stays absent, and the next
     /// thread that needs it gets the error.
-    pub fn load_together(&self, pages: impl IntoIterator<Item = u32>) {
+    pub(crate) fn load_together(&self, pages: impl IntoIterator<Item = u32>) {
         let residency = self.residency();
         let (table, frames) = (residency.table(), residency.frames());
         let mut absent: Vec<_> = pages.into_iter().filter(|&page| table.is_absent(page)).collect();
@@ -158,7 +158,7 @@ impl Loader {
     }
 
     /// A free frame for the caller. No latch may be held.
-    pub fn free_frame(&self) -> Result<FreeFrame<'_>, DbError> {
+    pub(crate) fn free_frame(&self) -> Result<FreeFrame<'_>, DbError> {
         let frame = self.take_frame()?;
         Ok(FreeFrame::new(self.residency().frames(), frame))
     }
@@ -192,7 +192,7 @@ impl Loader {
     }
 
     /// Frees frames if too few are free.
-    pub fn make_room(&self) -> Result<(), DbError> {
+    pub(crate) fn make_room(&self) -> Result<(), DbError> {
         self.load_lacking(self.evictor.refill_free_list()?);
         Ok(())
     }
@@ -207,7 +207,7 @@ impl Loader {
 
     /// Writes every page whose changes need the log from before `position`; all changed pages if
     /// it is [`CLEAN`](super::CLEAN). Returns how many.
-    pub fn write_older(&self, position: u64) -> Result<u64, DbError> {
+    pub(crate) fn write_older(&self, position: u64) -> Result<u64, DbError> {
         self.load_rows_before(position)?;
         self.evictor.write_older(position)
     }

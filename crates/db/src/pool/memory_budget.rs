@@ -12,7 +12,7 @@ use super::residency::Residency;
 use crate::node::PageBytes;
 
 /// Bytes of memory for a page in a frame.
-pub const FRAME_BYTES: usize = size_of::<PageBytes>();
+pub(super) const FRAME_BYTES: usize = size_of::<PageBytes>();
 
 /// Both sides are compared when so many times as many pages have been evicted as there are frames.
 const TURNS: u32 = 2;
@@ -21,7 +21,7 @@ const TURNS: u32 = 2;
 const STEPS: u32 = 8;
 
 /// The state of a move of memory between two parties: frames and parts of absent pages.
-pub struct MemoryBudget {
+pub(crate) struct MemoryBudget {
     /// Bytes for both.
     bytes: usize,
     /// The fewest and the most frames in use.
@@ -34,7 +34,7 @@ pub struct MemoryBudget {
 
 impl MemoryBudget {
     /// That of a new pool.
-    pub fn new(memory: &Division) -> Self {
+    pub(crate) fn new(memory: &Division) -> Self {
         let bytes = memory.frames * FRAME_BYTES + memory.absent;
         let frames = (memory.limits.0 as u32, memory.limits.1 as u32);
         MemoryBudget { bytes, frames, wanted: memory.frames as u32, compared_at: 0 }
@@ -47,7 +47,7 @@ impl MemoryBudget {
 
     /// Frames that could be there in place of rows; the other absent parts stay. Where there are as
     /// many as there may be, rows have the memory of about a step.
-    pub fn ghost_frames(&self) -> u32 {
+    pub(crate) fn ghost_frames(&self) -> u32 {
         self.frames.1 - self.wanted + self.step()
     }
 
@@ -81,7 +81,7 @@ impl MemoryBudget {
 
     /// Makes the next step of a move of memory, or begins one. Pages leave frames before absent
     /// parts get their memory, and the other way round, so that both never take more than there is.
-    pub fn advance(&mut self, residency: &Residency) {
+    pub(crate) fn advance(&mut self, residency: &Residency) {
         let (frames, absent) = (residency.frames(), residency.absent());
         let (in_use, bytes) = (frames.in_use(), self.absent());
         if self.wanted > in_use {

@@ -60,9 +60,9 @@ use frostline_placement::Hotness;
 use frostline_store::PageWrite;
 use parking_lot::MutexGuard;
 
-pub use absent_leaf::AbsentLeaf;
-pub use frames::{CLEAN, CachedFrame, ExclusiveGuard, FreeFrame, OptimisticGuard};
-pub use loading::TOGETHER;
+pub(crate) use absent_leaf::AbsentLeaf;
+pub(crate) use frames::{CLEAN, CachedFrame, ExclusiveGuard, FreeFrame, OptimisticGuard};
+pub(crate) use loading::TOGETHER;
 
 use crate::DbError;
 use crate::catalog::MOST_TABLES;
@@ -84,7 +84,7 @@ use writeback::Writeback;
 /// The fewest frames a pool has: the way down a tree, the pages of a split, those that the evictor
 /// keeps free, and some for other threads. There may be many more threads: one that waits for a
 /// frame holds none.
-pub const FEWEST_FRAMES: usize = 64;
+pub(crate) const FEWEST_FRAMES: usize = 64;
 
 /// The origin of pages of long values, behind those of all trees.
 const VALUES: u32 = 2 * (MOST_TABLES as u32 + 2);
@@ -94,7 +94,7 @@ const SAMPLE: u32 = 32;
 
 /// The memory of a pool.
 #[derive(Clone, Copy, Debug)]
-pub struct Division {
+pub(crate) struct Division {
     /// Frames for pages, at first.
     pub frames: usize,
     /// The fewest frames, and the most: memory moves between frames and absent pages.
@@ -109,7 +109,7 @@ impl Division {
     /// The parts of so many bytes. In a store with deltas 9 to 22 thirty-seconds are for absent
     /// pages (docs/decisions/0143-one-cache-of-absent-pages.md,
     /// 0093-memory-follows-the-reads-it-saves.md).
-    pub fn of(bytes: usize, has_deltas: bool) -> Division {
+    pub(crate) fn of(bytes: usize, has_deltas: bool) -> Division {
         let of_32 = |parts: usize| bytes / 32 * parts;
         let frames = |parts: usize| (of_32(parts) / PAGE_BYTES).max(FEWEST_FRAMES);
         if has_deltas {
@@ -125,7 +125,7 @@ impl Division {
 /// Counters of the pool, in cache lines of their own.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub struct PoolCounters {
+pub(crate) struct PoolCounters {
     /// Pages that descents passed, about; see [`Pool::sample`].
     pub accesses: AtomicU64,
     /// Pages read from the store.
@@ -147,7 +147,7 @@ pub struct PoolCounters {
 }
 
 /// Pages in memory.
-pub struct Pool {
+pub(crate) struct Pool {
     loader: Loader,
     /// Counters.
     pub counters: Arc<PoolCounters>,
@@ -155,7 +155,7 @@ pub struct Pool {
 
 impl Pool {
     /// A pool of free frames.
-    pub fn new(
+    pub(crate) fn new(
         space: PageSpace,
         wal: Arc<Wal>,
         window: Arc<CommitWindow>,
@@ -195,7 +195,7 @@ impl Pool {
     }
 
     /// Bytes of memory that the pool takes at most.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let residency = self.residency();
         let (frames, table) = (residency.frames(), residency.table());
         let pages = frames.in_use() as usize * FRAME_BYTES + residency.absent().most_bytes();
@@ -203,19 +203,19 @@ impl Pool {
     }
 
     /// The pages on the store.
-    pub fn space(&self) -> &PageSpace {
+    pub(crate) fn space(&self) -> &PageSpace {
         self.writeback().space()
     }
 
     /// The log, which reaches the device before the pages that it speaks of.
-    pub fn wal(&self) -> &Wal {
+    pub(crate) fn wal(&self) -> &Wal {
         self.writeback().wal()
     }
 
     /// An optimistic guard of a page, which is loaded if it is in no frame. None if it had to be
     /// loaded: the nodes that the caller saw on the way may have changed.
     #[inline(always)]
-    pub fn look(&self, page: u32) -> Result<Option<OptimisticGuard<'_>>, DbError> {
+    pub(crate) fn look(&self, page: u32) -> Result<Option<OptimisticGuard<'_>>, DbError> {
         let residency = self.residency();
         if let Residence::Frame(frame) = residency.table().residence(page)? {
             return Ok(residency.frames().look(frame, page));
@@ -228,23 +228,23 @@ impl Pool {
     /// An optimistic guard of the page that was in a frame; none if it is there no longer, or came
     /// back and was not compared with its parent yet.
     #[inline]
-    pub fn look_at(&self, cached: CachedFrame) -> Option<OptimisticGuard<'_>> {
+    pub(crate) fn look_at(&self, cached: CachedFrame) -> Option<OptimisticGuard<'_>> {
         self.residency().frames().look_at(cached)
     }
 
     /// Loads those of some pages that are absent, side by side, as far as there are free frames.
-    pub fn load_together(&self, pages: impl IntoIterator<Item = u32>) {
+    pub(crate) fn load_together(&self, pages: impl IntoIterator<Item = u32>) {
         self.loader.load_together(pages);
     }
 
     /// True if a page is not in use: it was freed.
-    pub fn is_unused(&self, page: u32) -> bool {
+    pub(crate) fn is_unused(&self, page: u32) -> bool {
         matches!(self.residency().table().residence(page), Ok(Residence::Unused))
     }
 
     /// A leaf that a node has as this child, if it is absent.
     #[inline]
-    pub fn absent_leaf<'g, 'p>(
+    pub(crate) fn absent_leaf<'g, 'p>(
         &'p self,
         parent: &'g OptimisticGuard<'p>,
         index: usize,
@@ -253,93 +253,97 @@ impl Pool {
     }
 
     /// Notes that a page had to be loaded for a record, which stays in memory longer than the page.
-    pub fn note_record(&self, page: u32, key: &[u8]) {
+    pub(crate) fn note_record(&self, page: u32, key: &[u8]) {
         self.residency().absent().note(page, key);
     }
 
     /// A free frame for the caller. A thread that has one must not wait for another, nor for a page
     /// to be loaded: threads could have all frames, and wait for each other. No latch may be held.
-    pub fn free_frame(&self) -> Result<FreeFrame<'_>, DbError> {
+    pub(crate) fn free_frame(&self) -> Result<FreeFrame<'_>, DbError> {
         self.loader.free_frame()
     }
 
     /// Puts a page that the device does not have into memory, and latches it. An older copy in
     /// memory is dropped.
-    pub fn create(&self, page: u32, frame: FreeFrame<'_>) -> Result<ExclusiveGuard<'_>, DbError> {
+    pub(crate) fn create(
+        &self,
+        page: u32,
+        frame: FreeFrame<'_>,
+    ) -> Result<ExclusiveGuard<'_>, DbError> {
         self.residency().create(page, frame)
     }
 
     /// Drops a page from memory without writing it: it is free.
-    pub fn forget(&self, page: u32) -> Result<(), DbError> {
+    pub(crate) fn forget(&self, page: u32) -> Result<(), DbError> {
         self.residency().forget(page)
     }
 
     /// A page that was not in use is a node on the device from now on.
-    pub fn is_on_device(&self, page: u32) -> Result<(), DbError> {
+    pub(crate) fn is_on_device(&self, page: u32) -> Result<(), DbError> {
         self.residency().table().build(page)
     }
 
     /// Writes pages that never were in memory, and whose log record is durable.
-    pub fn write_ahead(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
+    pub(crate) fn write_ahead(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
         self.writeback().write_ahead(pages)
     }
 
     /// The hotness record of a page of a tree that never was in memory.
-    pub fn of_new(&self, root: u32, is_inner: bool) -> Hotness {
+    pub(crate) fn of_new(&self, root: u32, is_inner: bool) -> Hotness {
         self.writeback().of_new(root, is_inner)
     }
 
     /// The hotness record of pages of long values, which are written once: an origin of their own.
-    pub fn of_values(&self) -> Hotness {
+    pub(crate) fn of_values(&self) -> Hotness {
         Hotness { origin: VALUES, ..Hotness::default() }
     }
 
     /// Drops a latched page from memory without writing it: it is free.
-    pub fn drop_held(&self, held: ExclusiveGuard<'_>) {
+    pub(crate) fn drop_held(&self, held: ExclusiveGuard<'_>) {
         self.residency().free(held);
     }
 
     /// Names a tree in hotness records: `number` for its inner nodes and leaves.
-    pub fn name_tree(&self, root: u32, number: u32) {
+    pub(crate) fn name_tree(&self, root: u32, number: u32) {
         self.writeback().name_tree(root, number);
     }
 
     /// Waits until there are fewer free frames than there should be, or the time is over.
-    pub fn wait_until_needed(&self, time: Duration) {
+    pub(crate) fn wait_until_needed(&self, time: Duration) {
         self.residency().frames().wait_until_needed(time);
     }
 
     /// Frees frames if too few are free.
-    pub fn make_room(&self) -> Result<(), DbError> {
+    pub(crate) fn make_room(&self) -> Result<(), DbError> {
         self.loader.make_room()
     }
 
     /// Writes every page whose changes need the log from before `position`; all changed pages if
     /// it is [`CLEAN`]. Returns how many.
-    pub fn write_older(&self, position: u64) -> Result<u64, DbError> {
+    pub(crate) fn write_older(&self, position: u64) -> Result<u64, DbError> {
         self.loader.write_older(position)
     }
 
     /// Writes those of these pages of the store that changed in memory: cleaning would copy them as
     /// they were.
-    pub fn write_newer(&self, lbas: &[u32], write: &mut dyn FnMut(PageWrite<'_>) -> bool) {
+    pub(crate) fn write_newer(&self, lbas: &[u32], write: &mut dyn FnMut(PageWrite<'_>) -> bool) {
         self.writeback().write_newer(lbas, write);
     }
 
     /// The lock of the writer of pages. Pages are trimmed under it as well, so that the order of
     /// both is known.
-    pub fn evictor(&self) -> MutexGuard<'_, Writer> {
+    pub(crate) fn evictor(&self) -> MutexGuard<'_, Writer> {
         self.loader.evictor().lock()
     }
 
     /// The log position from which recovery would redo all changes that are not on the device.
-    pub fn needs_log_from(&self) -> u64 {
+    pub(crate) fn needs_log_from(&self) -> u64 {
         self.loader.evictor().needs_log_from()
     }
 
     /// Counts the pages that a descent passed, whether or not they had to be loaded.
     #[inline]
-    pub fn count_descent(&self, pages: u32, weight: u32) {
+    pub(crate) fn count_descent(&self, pages: u32, weight: u32) {
         if weight > 0 {
             self.counters.accesses.fetch_add(u64::from(pages * weight), Relaxed);
         }
@@ -347,7 +351,7 @@ impl Pool {
 
     /// The weight with which a descent counts the pages that it passes: mostly 0.
     #[inline]
-    pub fn sample(&self) -> u32 {
+    pub(crate) fn sample(&self) -> u32 {
         thread_local! {
             static DESCENTS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
         }
@@ -359,12 +363,12 @@ impl Pool {
     /// Whole pages for which the store must have room, as they changed and are not on the device.
     /// Of those that are not in memory only changes will be written: three eighths of a page at
     /// most.
-    pub fn changed_pages(&self) -> u64 {
+    pub(crate) fn changed_pages(&self) -> u64 {
         self.loader.evictor().changed_pages()
     }
 
     /// Pages that memory has room for.
-    pub fn most_pages(&self) -> u64 {
+    pub(crate) fn most_pages(&self) -> u64 {
         self.loader.evictor().most_pages()
     }
 }

@@ -17,11 +17,11 @@ const UNUSED: u32 = 2;
 const FRAME: u32 = 3;
 
 /// The most frames that a table can number.
-pub const MOST_FRAMES: usize = (u32::MAX - FRAME) as usize;
+pub(super) const MOST_FRAMES: usize = (u32::MAX - FRAME) as usize;
 
 /// Where a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Residence {
+pub(crate) enum Residence {
     /// The page is not in use. A thread that has its number from an outdated node must not read it:
     /// it may be used again meanwhile.
     Unused,
@@ -57,7 +57,7 @@ impl Residence {
 }
 
 /// The residence of each page.
-pub struct PageTable {
+pub(crate) struct PageTable {
     /// By page number. Zeroes that were never touched take no memory.
     words: Zeroed<AtomicU32>,
     waiting: Mutex<()>,
@@ -66,13 +66,13 @@ pub struct PageTable {
 
 impl PageTable {
     /// All pages are absent. None if the system refuses the memory.
-    pub fn new(pages: usize) -> Option<Self> {
+    pub(crate) fn new(pages: usize) -> Option<Self> {
         let words = Zeroed::new(pages)?;
         Some(PageTable { words, waiting: Mutex::new(()), loaded: Condvar::new() })
     }
 
     /// Bytes of memory that the table takes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.words)
     }
 
@@ -86,59 +86,59 @@ impl PageTable {
 
     /// Where a page is. An error if its number is beyond the database.
     #[inline(always)]
-    pub fn residence(&self, page: u32) -> Result<Residence, DbError> {
+    pub(crate) fn residence(&self, page: u32) -> Result<Residence, DbError> {
         Ok(Residence::of(self.entry(page)?.load(Acquire)))
     }
 
     /// True if a page is absent.
-    pub fn is_absent(&self, page: u32) -> bool {
+    pub(crate) fn is_absent(&self, page: u32) -> bool {
         matches!(self.residence(page), Ok(Residence::Absent))
     }
 
     /// From absent to loading: the caller reads the page. False if it was not absent.
-    pub fn begin_load(&self, page: u32) -> Result<bool, DbError> {
+    pub(crate) fn begin_load(&self, page: u32) -> Result<bool, DbError> {
         let entry = self.entry(page)?;
         Ok(entry.compare_exchange(ABSENT, LOADING, AcqRel, Relaxed).is_ok())
     }
 
     /// From loading into a frame. The caller holds its latch, and [wakes](Self::wake) those that
     /// wait.
-    pub fn end_load(&self, page: u32, frame: u32) {
+    pub(crate) fn end_load(&self, page: u32, frame: u32) {
         self.change(page, Residence::Loading, Residence::Frame(frame));
     }
 
     /// From loading back to absent: the page could not be read.
-    pub fn cancel_load(&self, page: u32) {
+    pub(crate) fn cancel_load(&self, page: u32) {
         self.change(page, Residence::Loading, Residence::Absent);
         self.wake();
     }
 
     /// From a frame to absent. The caller holds the frame's latch.
-    pub fn evict(&self, page: u32, frame: u32) {
+    pub(crate) fn evict(&self, page: u32, frame: u32) {
         self.change(page, Residence::Frame(frame), Residence::Absent);
     }
 
     /// From a frame to unused. The caller holds the frame's latch.
-    pub fn free(&self, page: u32, frame: u32) {
+    pub(crate) fn free(&self, page: u32, frame: u32) {
         self.change(page, Residence::Frame(frame), Residence::Unused);
     }
 
     /// From absent to unused. False if the page was not absent.
-    pub fn free_absent(&self, page: u32) -> Result<bool, DbError> {
+    pub(crate) fn free_absent(&self, page: u32) -> Result<bool, DbError> {
         let entry = self.entry(page)?;
         Ok(entry.compare_exchange(ABSENT, UNUSED, AcqRel, Relaxed).is_ok())
     }
 
     /// From unused to absent, or from a number that was never used: the page is written without a
     /// frame.
-    pub fn build(&self, page: u32) -> Result<(), DbError> {
+    pub(crate) fn build(&self, page: u32) -> Result<(), DbError> {
         let found = Residence::of(self.entry(page)?.swap(ABSENT, AcqRel));
         assert!(matches!(found, Residence::Unused | Residence::Absent), "page {page}: {found:?}");
         Ok(())
     }
 
     /// From unused into a frame. The caller holds the frame's latch.
-    pub fn create(&self, page: u32, frame: u32) {
+    pub(crate) fn create(&self, page: u32, frame: u32) {
         self.change(page, Residence::Unused, Residence::Frame(frame));
     }
 
@@ -148,7 +148,7 @@ impl PageTable {
     }
 
     /// Waits while another thread reads a page. An error if the page is not in use.
-    pub fn wait_until_loaded(&self, page: u32) -> Result<(), DbError> {
+    pub(crate) fn wait_until_loaded(&self, page: u32) -> Result<(), DbError> {
         let mut guard = self.waiting.lock();
         loop {
             match self.residence(page)? {
@@ -162,7 +162,7 @@ impl PageTable {
     }
 
     /// Wakes threads that wait for a page which was being read.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         drop(self.waiting.lock());
         self.loaded.notify_all();
     }

@@ -14,7 +14,7 @@ use crate::node::{Record, middle};
 const WORD: usize = 8;
 
 /// All memory of pages.
-pub struct Residency {
+pub(crate) struct Residency {
     table: PageTable,
     frames: Frames,
     absent: AbsentCache,
@@ -22,7 +22,7 @@ pub struct Residency {
 }
 
 /// A page that was read from the store, and a frame for it.
-pub struct Arrival<'a> {
+pub(crate) struct Arrival<'a> {
     /// Its number.
     pub page: u32,
     /// A frame that was free.
@@ -37,35 +37,44 @@ pub struct Arrival<'a> {
 
 impl Residency {
     /// All pages are absent, and all frames free.
-    pub fn new(table: PageTable, frames: Frames, absent: AbsentCache, ghosts: GhostHits) -> Self {
+    pub(crate) fn new(
+        table: PageTable,
+        frames: Frames,
+        absent: AbsentCache,
+        ghosts: GhostHits,
+    ) -> Self {
         Residency { table, frames, absent, ghosts }
     }
 
     /// Where pages are.
     #[inline]
-    pub fn table(&self) -> &PageTable {
+    pub(crate) fn table(&self) -> &PageTable {
         &self.table
     }
 
     /// The frames.
     #[inline]
-    pub fn frames(&self) -> &Frames {
+    pub(crate) fn frames(&self) -> &Frames {
         &self.frames
     }
 
     /// Parts of pages that are in no frame.
-    pub fn absent(&self) -> &AbsentCache {
+    pub(crate) fn absent(&self) -> &AbsentCache {
         &self.absent
     }
 
     /// The reads that either side saves.
-    pub fn ghosts(&self) -> &GhostHits {
+    pub(crate) fn ghosts(&self) -> &GhostHits {
         &self.ghosts
     }
 
     /// From unused or absent into a frame: the device does not have the page. An older copy in
     /// memory is dropped.
-    pub fn create(&self, page: u32, frame: FreeFrame<'_>) -> Result<ExclusiveGuard<'_>, DbError> {
+    pub(crate) fn create(
+        &self,
+        page: u32,
+        frame: FreeFrame<'_>,
+    ) -> Result<ExclusiveGuard<'_>, DbError> {
         self.forget(page)?;
         let frame = frame.take();
         let mut held = self.frames.hold(frame);
@@ -76,7 +85,7 @@ impl Residency {
     }
 
     /// To unused, from wherever the page is: it is free.
-    pub fn forget(&self, page: u32) -> Result<(), DbError> {
+    pub(crate) fn forget(&self, page: u32) -> Result<(), DbError> {
         loop {
             match self.table.residence(page)? {
                 Residence::Unused => return Ok(()),
@@ -99,7 +108,7 @@ impl Residency {
     }
 
     /// From a frame to unused: the held page is free, and is not written.
-    pub fn free(&self, mut held: ExclusiveGuard<'_>) {
+    pub(crate) fn free(&self, mut held: ExclusiveGuard<'_>) {
         let (frame, page) = (held.frame(), held.page());
         self.absent.forget(page);
         // Optimistic guards of the page must fail.
@@ -115,7 +124,7 @@ impl Residency {
     }
 
     /// From a frame to absent: the held page is as on the device but for a delta. Its rows stay.
-    pub fn evict(&self, mut held: ExclusiveGuard<'_>, delta: Option<CachedDelta>) {
+    pub(crate) fn evict(&self, mut held: ExclusiveGuard<'_>, delta: Option<CachedDelta>) {
         let (frame, page) = (held.frame(), held.page());
         let header = held.header();
         assert!(!header.is_dirty(), "page {page} was not written");
@@ -136,7 +145,7 @@ impl Residency {
 
     /// From loading into a frame: the page was read, and gets what memory has of it. After an error
     /// the frame has no page.
-    pub fn enter(&self, arrival: Arrival<'_>) -> Result<(), DbError> {
+    pub(crate) fn enter(&self, arrival: Arrival<'_>) -> Result<(), DbError> {
         let Arrival { page, frame, bytes, mut changed, delta } = arrival;
         if delta.is_some() {
             // The records on the device that the cached delta replaces were not read. They may have

@@ -28,11 +28,11 @@ use crate::space::{Outgoing, OutgoingDelta, PageSpace};
 use crate::wal::Wal;
 
 /// Pages that are written at once.
-pub const BATCH: usize = 64;
+pub(super) const BATCH: usize = 64;
 
 /// Why a page is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub(crate) enum Cause {
     /// It leaves its frame.
     Eviction,
     /// The log is to be cut.
@@ -43,14 +43,14 @@ pub enum Cause {
 
 /// Frames that are to be written together.
 #[derive(Default)]
-pub struct Batch {
+pub(crate) struct Batch {
     frames: Vec<u32>,
     copies: Vec<[u8; PAGE_BYTES]>,
 }
 
 impl Batch {
     /// Adds a frame; false if it is part of the batch already.
-    pub fn add(&mut self, frame: u32) -> bool {
+    pub(crate) fn add(&mut self, frame: u32) -> bool {
         let is_new = !self.contains(frame);
         if is_new {
             self.frames.push(frame);
@@ -59,18 +59,18 @@ impl Batch {
     }
 
     /// True if a frame is part of the batch.
-    pub fn contains(&self, frame: u32) -> bool {
+    pub(crate) fn contains(&self, frame: u32) -> bool {
         self.frames.contains(&frame)
     }
 
     /// The number of frames, [`BATCH`] at most.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.frames.len()
     }
 }
 
 /// Pages in memory, and their way to the store.
-pub struct Writeback {
+pub(crate) struct Writeback {
     residency: Residency,
     space: PageSpace,
     wal: Arc<Wal>,
@@ -83,7 +83,7 @@ pub struct Writeback {
 
 impl Writeback {
     /// The way from these pages to that store.
-    pub fn new(
+    pub(crate) fn new(
         residency: Residency,
         space: PageSpace,
         wal: Arc<Wal>,
@@ -95,22 +95,22 @@ impl Writeback {
 
     /// The pages in memory.
     #[inline]
-    pub fn residency(&self) -> &Residency {
+    pub(crate) fn residency(&self) -> &Residency {
         &self.residency
     }
 
     /// The pages on the store.
-    pub fn space(&self) -> &PageSpace {
+    pub(crate) fn space(&self) -> &PageSpace {
         &self.space
     }
 
     /// The log, which reaches the device before the pages that it speaks of.
-    pub fn wal(&self) -> &Wal {
+    pub(crate) fn wal(&self) -> &Wal {
         &self.wal
     }
 
     /// Names a tree in hotness records: `number` for its inner nodes and leaves.
-    pub fn name_tree(&self, root: u32, number: u32) {
+    pub(crate) fn name_tree(&self, root: u32, number: u32) {
         self.origins.write().insert(root, number);
     }
 
@@ -124,7 +124,7 @@ impl Writeback {
     /// Writes the pages of a batch. For an eviction their deltas are cached in place of that, where
     /// they have some, and frames of pages that did not change meanwhile are freed. Under the
     /// evictor's lock. Returns how many were written.
-    pub fn write_batch(&self, batch: &mut Batch, cause: Cause) -> Result<u64, DbError> {
+    pub(crate) fn write_batch(&self, batch: &mut Batch, cause: Cause) -> Result<u64, DbError> {
         if batch.frames.is_empty() {
             return Ok(0);
         }
@@ -152,7 +152,7 @@ impl Writeback {
     /// The evictor writes at the same time, or waits for this further up the same thread. A page
     /// that one of both is writing is left alone by the other; and the store takes a page from here
     /// only while the version is valid that cleaning would copy, so none comes after a trim.
-    pub fn write_newer(&self, lbas: &[u32], write: &mut dyn FnMut(PageWrite<'_>) -> bool) {
+    pub(crate) fn write_newer(&self, lbas: &[u32], write: &mut dyn FnMut(PageWrite<'_>) -> bool) {
         let frames = self.residency.frames();
         for page in lbas.iter().filter_map(|lba| lba.checked_sub(self.space.first)) {
             let Ok(Residence::Frame(frame)) = self.residency.table().residence(page) else {
@@ -176,14 +176,14 @@ impl Writeback {
     }
 
     /// Writes pages that never were in memory, and whose log record is durable.
-    pub fn write_ahead(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
+    pub(crate) fn write_ahead(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
         self.space.write(pages)?;
         self.residency.frames().note_writes(pages.len());
         Ok(())
     }
 
     /// The hotness record of a page of a tree that never was in memory.
-    pub fn of_new(&self, root: u32, is_inner: bool) -> Hotness {
+    pub(crate) fn of_new(&self, root: u32, is_inner: bool) -> Hotness {
         Hotness { origin: self.origin(root, is_inner), ..Hotness::default() }
     }
 
@@ -284,7 +284,7 @@ impl Writeback {
     }
 
     /// Evicts the page of a frame if it is as on the device. False if it is latched or changed.
-    pub fn evict_clean(&self, frame: u32) -> bool {
+    pub(crate) fn evict_clean(&self, frame: u32) -> bool {
         let Some(mut held) = self.residency.frames().try_hold(frame) else { return false };
         let header = held.header();
         if header.page() == NO_PAGE || header.needs_log_from() != CLEAN {
@@ -323,7 +323,7 @@ impl Writeback {
     }
 
     /// Writes deltas of absent pages, which are in use for it. Under the evictor's lock.
-    pub fn write_deltas(
+    pub(crate) fn write_deltas(
         &self,
         deltas: Vec<(u32, Box<CachedDelta>)>,
         cause: Cause,
@@ -368,7 +368,7 @@ impl Writeback {
 
 /// True if a page could not be read as it is lost: changes of it that wait in memory are lost with
 /// it.
-pub fn is_lost<T>(page: u32, read: &Result<T, DbError>) -> bool {
+pub(super) fn is_lost<T>(page: u32, read: &Result<T, DbError>) -> bool {
     let is_lost =
         matches!(read, Err(DbError::Store(error)) if matches!(**error, StoreError::Lost { .. }));
     if is_lost {

@@ -11,7 +11,7 @@ impl Trees {
     /// Makes the change of a record that the log has at `position`. Calls `keep` with a function
     /// that appends the old value, before the change is visible. `cached` is the frame in which the
     /// leaf was of late.
-    pub fn apply(
+    pub(crate) fn apply(
         &self,
         tree: u32,
         key: &[u8],
@@ -58,7 +58,7 @@ impl Trees {
 
     /// Removes the ghost of a record that was deleted before every snapshot in use. An error leaves
     /// the tree whole, with or without the ghost.
-    pub fn purge(&self, tree: u32, key: &[u8]) -> Result<(), DbError> {
+    pub(crate) fn purge(&self, tree: u32, key: &[u8]) -> Result<(), DbError> {
         loop {
             let Some(mut held) = self.leaf(tree, key)?.lock() else { continue };
             let (index, found) = held.node().search(key);

@@ -5,7 +5,7 @@ use crate::DbError;
 use crate::node::{Fences, NodeMut, PAGE_BYTES, PageBytes, Record, SLOT, SLOTS};
 
 /// Gets the nodes of a tree as they are built.
-pub trait Place {
+pub(crate) trait Place {
     /// The page that a node gets.
     fn node(&mut self, node: &PageBytes) -> Result<u32, DbError>;
     /// The last node, which is the root.
@@ -13,7 +13,7 @@ pub trait Place {
 }
 
 /// Builds the nodes of a tree.
-pub struct Build {
+pub(crate) struct Build {
     root: u32,
     /// Bytes of a page that may be taken.
     most: usize,
@@ -58,13 +58,13 @@ fn common(a: &[u8], b: &[u8]) -> usize {
 
 impl Build {
     /// Of a tree with this root, whose nodes are to be full to a share.
-    pub fn new(root: u32, fill: f64) -> Self {
+    pub(crate) fn new(root: u32, fill: f64) -> Self {
         let most = SLOTS + ((PAGE_BYTES - SLOTS) as f64 * fill.clamp(0.0, 1.0)) as usize;
         Build { root, most, levels: Vec::new() }
     }
 
     /// Adds a record behind all others.
-    pub fn push(
+    pub(crate) fn push(
         &mut self,
         key: &[u8],
         value: &[u8],
@@ -139,7 +139,7 @@ impl Build {
     }
 
     /// Builds what is left, and the root.
-    pub fn finish(mut self, place: &mut impl Place) -> Result<(), DbError> {
+    pub(crate) fn finish(mut self, place: &mut impl Place) -> Result<(), DbError> {
         if self.levels.is_empty() {
             self.levels.push(Level::default());
         }

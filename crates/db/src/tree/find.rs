@@ -201,7 +201,7 @@ impl Trees {
     /// Puts the value that `snapshot` sees of a key into `value`, or the reference to its pieces,
     /// and returns the frame of the key's leaf, if that is in memory.
     #[inline]
-    pub fn get(
+    pub(crate) fn get(
         &self,
         tree: u32,
         key: &[u8],
@@ -264,7 +264,7 @@ impl Trees {
     }
 
     /// Copies a page that is a node.
-    pub fn copy_page(&self, page: u32) -> Result<Box<PageBytes>, DbError> {
+    pub(crate) fn copy_page(&self, page: u32) -> Result<Box<PageBytes>, DbError> {
         let mut copy = PageBytes::zeroed();
         loop {
             let Some(seen) = self.pool.look(page)? else { continue };
@@ -278,7 +278,7 @@ impl Trees {
     /// Copies the leaf that a key belongs to, or with `before` the leaf that the greatest smaller
     /// key belongs to; an empty key stands for infinity there. If it is not in memory, it is read
     /// with `ahead`: so many leaves at once, which a scan in this direction will need.
-    pub fn copy_leaf(
+    pub(crate) fn copy_leaf(
         &self,
         tree: u32,
         key: &[u8],

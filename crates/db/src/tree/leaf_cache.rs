@@ -17,13 +17,13 @@ thread_local! {
 
 /// Stores the frame of a record's leaf, by the record's hash.
 #[inline]
-pub fn note(hash: u64, cached: CachedFrame) {
+pub(crate) fn note(hash: u64, cached: CachedFrame) {
     FRAMES.with(|frames| frames[hash as usize % ENTRIES].set((hash, Some(cached))));
 }
 
 /// The frame in which the leaf of a record was.
 #[inline]
-pub fn find(hash: u64) -> Option<CachedFrame> {
+pub(crate) fn find(hash: u64) -> Option<CachedFrame> {
     let (other, cached) = FRAMES.with(|frames| frames[hash as usize % ENTRIES].get());
     cached.filter(|_| other == hash)
 }

@@ -25,7 +25,7 @@ enum Fit {
 
 impl Trees {
     /// True if the rest of the log is left to commits: none needs a merge.
-    pub fn log_is_short(&self) -> bool {
+    pub(crate) fn log_is_short(&self) -> bool {
         let wal = self.wal();
         wal.used_bytes() > wal.capacity_bytes() / 4 * 3
     }

@@ -8,7 +8,7 @@
 mod apply;
 mod build;
 mod find;
-pub mod leaf_cache;
+pub(crate) mod leaf_cache;
 mod merge;
 mod redo;
 mod space_estimate;
@@ -17,9 +17,9 @@ mod split;
 mod tests;
 mod visits;
 
-pub use build::{Build, Place};
-pub use space_estimate::SpaceEstimate;
-pub use visits::Visits;
+pub(crate) use build::{Build, Place};
+pub(crate) use space_estimate::SpaceEstimate;
+pub(crate) use visits::Visits;
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ use crate::space::PageSpace;
 use crate::wal::Wal;
 
 /// All trees of a database.
-pub struct Trees {
+pub(crate) struct Trees {
     /// Pages in memory.
     pub pool: Pool,
     /// The pages in use and the free ones.
@@ -49,34 +49,34 @@ pub struct Trees {
 
 impl Trees {
     /// The log.
-    pub fn wal(&self) -> &Wal {
+    pub(crate) fn wal(&self) -> &Wal {
         self.pool.wal()
     }
 
     /// The pages on the store.
-    pub fn space(&self) -> &PageSpace {
+    pub(crate) fn space(&self) -> &PageSpace {
         self.pool.space()
     }
 
     /// The store.
-    pub fn store(&self) -> &Arc<Store> {
+    pub(crate) fn store(&self) -> &Arc<Store> {
         &self.space().store
     }
 
     /// The position of the oldest state that a transaction may see.
-    pub fn oldest_seen(&self) -> u64 {
+    pub(crate) fn oldest_seen(&self) -> u64 {
         self.versions.oldest_seen(&self.window)
     }
 
     /// Appends a record to the log. It is complete when the returned value is dropped.
-    pub fn log(&self, kind: u8, parts: &[&[u8]]) -> Result<InLog<'_>, DbError> {
+    pub(crate) fn log(&self, kind: u8, parts: &[&[u8]]) -> Result<InLog<'_>, DbError> {
         let (_, in_log) = self.wal().append(kind, parts, |lsn| self.window.enter(lsn))?;
         Ok(in_log)
     }
 
     /// Appends the record of a commit to the log, unless a commit since the transaction's snapshot
     /// changed what it read. It is complete when the returned value is dropped.
-    pub fn log_commit(
+    pub(crate) fn log_commit(
         &self,
         kind: u8,
         parts: &[&[u8]],
@@ -96,7 +96,7 @@ impl Trees {
 
     /// A page that is not in use. If there is none, pages that were freed of late are trimmed
     /// first. No latch may be held.
-    pub fn take_page(&self) -> Result<u32, DbError> {
+    pub(crate) fn take_page(&self) -> Result<u32, DbError> {
         loop {
             let taken = self.pages.take();
             let Some(position) = self.pages.first_freed().filter(|_| taken.is_err()) else {
@@ -108,7 +108,7 @@ impl Trees {
     }
 
     /// Trims pages that were freed by records that are durable, so that they can be used again.
-    pub fn trim_freed(&self) -> Result<(), DbError> {
+    pub(crate) fn trim_freed(&self) -> Result<(), DbError> {
         // The guard keeps pages from being written meanwhile: a page must not be trimmed after it
         // was used again.
         let _writer = self.pool.evictor();
@@ -120,7 +120,7 @@ impl Trees {
     }
 
     /// Makes the root of a tree that is empty, as the log record at `position` says.
-    pub fn create_root(&self, root: u32, position: u64) -> Result<(), DbError> {
+    pub(crate) fn create_root(&self, root: u32, position: u64) -> Result<(), DbError> {
         let mut held = self.pool.create(root, self.pool.free_frame()?)?;
         NodeMut::format(held.bytes(), root, 0, Fences { lower: &[], upper: None }).begin_records();
         held.changed_by(position);

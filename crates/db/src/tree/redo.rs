@@ -11,7 +11,12 @@ use crate::record::{LoggedWrite, PageChanges, Split};
 
 impl Trees {
     /// Redoes a split.
-    pub fn redo_split(&self, used: &mut Used, position: u64, record: &[u8]) -> Result<(), DbError> {
+    pub(crate) fn redo_split(
+        &self,
+        used: &mut Used,
+        position: u64,
+        record: &[u8],
+    ) -> Result<(), DbError> {
         let malformed = || DbError::Record { position, what: "is no split" };
         let split = Split::parse(record).ok_or_else(malformed)?;
         let image = PageBytes::zeroed();
@@ -37,7 +42,12 @@ impl Trees {
     }
 
     /// Redoes a record that frees pages and gives others new contents.
-    pub fn redo_pages(&self, used: &mut Used, position: u64, record: &[u8]) -> Result<(), DbError> {
+    pub(crate) fn redo_pages(
+        &self,
+        used: &mut Used,
+        position: u64,
+        record: &[u8],
+    ) -> Result<(), DbError> {
         let malformed = || DbError::Record { position, what: "is no change of pages" };
         let changes = PageChanges::parse(record).ok_or_else(malformed)?;
         let (image, mut images) = (PageBytes::zeroed(), changes.images);
@@ -63,7 +73,12 @@ impl Trees {
     }
 
     /// Redoes the creation of a root.
-    pub fn redo_create(&self, used: &mut Used, position: u64, root: u32) -> Result<(), DbError> {
+    pub(crate) fn redo_create(
+        &self,
+        used: &mut Used,
+        position: u64,
+        root: u32,
+    ) -> Result<(), DbError> {
         if self.is_older(used, root, position)? {
             used.set(root, true)?;
             self.create_root(root, position)?;
@@ -72,7 +87,7 @@ impl Trees {
     }
 
     /// Redoes a write of a transaction, unless its leaf has it.
-    pub fn redo_write(&self, write: &LoggedWrite<'_>, position: u64) -> Result<(), DbError> {
+    pub(crate) fn redo_write(&self, write: &LoggedWrite<'_>, position: u64) -> Result<(), DbError> {
         let leaf = self.leaf(write.tree, write.key)?;
         if write.change.kind == WriteKind::Delete {
             // Its visit may have been lost, and no version is kept that would remove the ghost.

@@ -23,7 +23,7 @@ const SPARE: u64 = 8;
 
 /// Pages and log space that a commit needs.
 #[derive(Clone, Copy, Debug)]
-pub struct SpaceEstimate {
+pub(crate) struct SpaceEstimate {
     /// Pages that it may take.
     pub pages: u32,
     /// Pages that it may change.
@@ -34,7 +34,7 @@ pub struct SpaceEstimate {
 
 impl SpaceEstimate {
     /// An upper bound: each write of the transaction meets a full leaf.
-    pub fn at_most(trees: &Trees, writes: &WriteSet) -> SpaceEstimate {
+    pub(crate) fn at_most(trees: &Trees, writes: &WriteSet) -> SpaceEstimate {
         let adds = writes.iter().filter(|write| is_add(write)).count();
         let leaves = if adds > SPARE as usize { trees.pages.used() as usize } else { adds };
         let splits = EACH * adds.min(leaves) + logged_bytes(writes) / split_after(writes);
@@ -43,7 +43,7 @@ impl SpaceEstimate {
     }
 
     /// The needs by the leaves that it will change, as they are now.
-    pub fn looked_up(trees: &Trees, writes: &WriteSet) -> Result<SpaceEstimate, DbError> {
+    pub(crate) fn looked_up(trees: &Trees, writes: &WriteSet) -> Result<SpaceEstimate, DbError> {
         let mut adds: Vec<_> = writes.iter().filter(|write| is_add(write)).collect();
         adds.sort_unstable_by_key(|write| (write.tree, writes.key(write)));
         let (mut splits, split_after) = (0, split_after(writes));

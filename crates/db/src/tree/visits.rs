@@ -21,7 +21,7 @@ const PUT_OFF: (usize, usize) = (8, 1024);
 
 /// Leaves to be visited, by their pages.
 #[derive(Default)]
-pub struct Visits {
+pub(crate) struct Visits {
     state: Mutex<State>,
     /// A visit is due.
     is_due: AtomicBool,
@@ -55,7 +55,7 @@ impl State {
 
 impl Visits {
     /// Notes a page to be visited. It may be no leaf any more when it is.
-    pub fn note(&self, page: u32) {
+    pub(crate) fn note(&self, page: u32) {
         self.state.lock().due.entry(page).or_default();
         self.is_due.store(true, Relaxed);
     }
@@ -70,7 +70,7 @@ impl Visits {
     /// Notes a leaf that was passed in vain, so that it is not the next time: it is empty, or has
     /// ghosts which no snapshot sees, as all see the log up to `oldest`, which takes a lock, and
     /// which have stayed there.
-    pub fn note_passed(&self, node: Node<'_>, page: u32, oldest: impl FnOnce() -> u64) {
+    pub(crate) fn note_passed(&self, node: Node<'_>, page: u32, oldest: impl FnOnce() -> u64) {
         let is_empty = node.count() == 0 && page != node.tree();
         if is_empty || node.ghosts() > 0 && node.position() <= oldest() {
             self.note(page);
@@ -89,19 +89,19 @@ impl Visits {
     }
 
     /// All visits that were put off are due.
-    pub fn all_fall_due(&self) {
+    pub(crate) fn all_fall_due(&self) {
         let mut state = self.state.lock();
         state.fall_due(0);
         self.is_due.store(!state.due.is_empty(), Relaxed);
     }
 
     /// Waits until no visit is under way. None begins until the guard is dropped.
-    pub fn pause(&self) -> RwLockWriteGuard<'_, ()> {
+    pub(crate) fn pause(&self) -> RwLockWriteGuard<'_, ()> {
         self.under_way.write()
     }
 
     /// The same, unless a visit takes long.
-    pub fn pause_soon(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+    pub(crate) fn pause_soon(&self) -> Option<RwLockWriteGuard<'_, ()>> {
         self.under_way.try_write_for(Duration::from_millis(20))
     }
 
@@ -116,7 +116,7 @@ impl Visits {
 
 impl Trees {
     /// Makes the next visit that is due; false if there is none, or the log has no room for it.
-    pub fn make_visit(&self) -> bool {
+    pub(crate) fn make_visit(&self) -> bool {
         if !self.visits.is_due.load(Relaxed) || self.log_is_short() {
             return false;
         }

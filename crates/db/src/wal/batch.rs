@@ -12,26 +12,26 @@ use super::payload::Packing;
 pub type Lsn = u64;
 
 /// Unit of everything the log writes, in bytes.
-pub const BLOCK: u64 = 4096;
+pub(super) const BLOCK: u64 = 4096;
 
 /// Bytes of a head.
-pub const HEAD: usize = 104;
+pub(super) const HEAD: usize = 104;
 
 /// Bytes of the stream that a block holds at least: batches are whole blocks, each with one head,
 /// and are compressed only where that takes fewer.
-pub const BODY: usize = BLOCK as usize - HEAD;
+pub(super) const BODY: usize = BLOCK as usize - HEAD;
 
 /// Blocks of a batch at most.
-pub const MOST_BLOCKS: u64 = 256;
+pub(super) const MOST_BLOCKS: u64 = 256;
 
 /// Version of the format.
-pub const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 /// In place of a number that does not exist.
-pub const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// Bytes before a record's payload: its length, of 4 bytes, and its kind.
-pub const RECORD: usize = 5;
+pub(super) const RECORD: usize = 5;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"FRWL");
 
@@ -40,7 +40,7 @@ const MOST: u64 = u64::MAX / 4;
 
 /// Begins a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Head {
+pub(super) struct Head {
     /// [`VERSION`].
     pub version: u32,
     /// CRC-32C of the payload.
@@ -80,7 +80,7 @@ pub struct Head {
 
 impl Head {
     /// Writes the head, with its sum, into the first bytes of `into`.
-    pub fn encode(&self, into: &mut [u8]) {
+    pub(super) fn encode(&self, into: &mut [u8]) {
         let Head { version, sum, zone, block, next_zone, bytes, first, last, .. } = *self;
         let Head { packing, stored, .. } = *self;
         let place = [MAGIC, 0, version, sum, zone, block, next_zone];
@@ -95,7 +95,7 @@ impl Head {
     }
 
     /// The head that a block begins with, if it is one.
-    pub fn decode(block: &[u8]) -> Option<Head> {
+    pub(super) fn decode(block: &[u8]) -> Option<Head> {
         let bytes = block.get(..HEAD)?;
         let u32_at = |at: usize| word(&bytes[at..]);
         let u64_at =
@@ -149,32 +149,32 @@ impl Head {
     }
 
     /// Blocks of the batch.
-    pub fn blocks(&self) -> u64 {
+    pub(super) fn blocks(&self) -> u64 {
         blocks(self.stored)
     }
 
     /// Blocks that compression saved.
-    pub fn blocks_saved(&self) -> u64 {
+    pub(super) fn blocks_saved(&self) -> u64 {
         blocks(self.bytes) - self.blocks()
     }
 
     /// The position in the stream at which its bytes end.
-    pub fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.offset + u64::from(self.bytes)
     }
 
     /// The error for a batch that is not what was written; up to `lsn` the log is whole.
-    pub fn damaged(&self, lsn: Lsn, why: &'static str) -> WalError {
+    pub(super) fn damaged(&self, lsn: Lsn, why: &'static str) -> WalError {
         WalError::Damaged { zone: self.zone, page: u64::from(self.block), lsn, why }
     }
 
     /// The position in the stream at which the first record of the batch begins.
-    pub fn first_record(&self) -> Option<u64> {
+    pub(super) fn first_record(&self) -> Option<u64> {
         (self.first != NONE).then(|| self.offset + u64::from(self.first))
     }
 
     /// The last place in the stream at which the batch shows a record to end or begin.
-    pub fn last_boundary(&self) -> Option<u64> {
+    pub(super) fn last_boundary(&self) -> Option<u64> {
         let last = (self.last != NONE).then(|| self.offset + u64::from(self.last));
         last.max(self.first_record())
     }
@@ -186,7 +186,7 @@ fn blocks(payload: u32) -> u64 {
 }
 
 /// The first 4 bytes as a number.
-pub fn word(bytes: &[u8]) -> u32 {
+pub(super) fn word(bytes: &[u8]) -> u32 {
     let mut word = [0; 4];
     word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
     u32::from_le_bytes(word)

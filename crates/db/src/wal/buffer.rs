@@ -13,7 +13,7 @@ use super::writer::Writer;
 const RESERVE: u64 = 64;
 
 /// State shared by appends and flushes, under one lock.
-pub struct Buffer {
+pub(super) struct Buffer {
     /// Records that no flush has taken, or whose end it left.
     pub pending: Vec<u8>,
     /// Bytes of the first of them that are on the device: it is not durable, and counts as a whole.
@@ -63,7 +63,7 @@ pub struct Buffer {
 
 impl Buffer {
     /// Nothing pending, in a log that ends at `end`.
-    pub fn new(most_pending: usize, end: Lsn, keep_from: Lsn, writer: &Writer) -> Self {
+    pub(super) fn new(most_pending: usize, end: Lsn, keep_from: Lsn, writer: &Writer) -> Self {
         let most_pending = most_pending.min((writer.blocks() * BLOCK) as usize).max(BLOCK as usize);
         let mut buffer = Buffer {
             pending: Vec::with_capacity(most_pending),
@@ -94,7 +94,7 @@ impl Buffer {
     }
 
     /// Takes over how much room there is, while nothing is being written.
-    pub fn measure(&mut self, writer: &Writer) {
+    pub(super) fn measure(&mut self, writer: &Writer) {
         self.zone = writer.blocks() / writer.zones().max(1) as u64;
         let reserve = RESERVE.min(self.zone / 2);
         self.free = writer.room().saturating_sub(reserve);
@@ -108,13 +108,13 @@ impl Buffer {
     }
 
     /// Bytes of the log's zones that are taken, pending records included.
-    pub fn used(&self) -> u64 {
+    pub(super) fn used(&self) -> u64 {
         let free = self.free.saturating_sub(cost(self.pending.len()));
         (self.capacity - free.min(self.capacity)) * BLOCK
     }
 
     /// True if a record with `payload` bytes may be appended now.
-    pub fn admits(&self, payload: usize) -> bool {
+    pub(super) fn admits(&self, payload: usize) -> bool {
         let bytes = self.pending.len() + RECORD + payload;
         let fits = self.pending.is_empty() || self.begun + bytes <= self.most_pending;
         fits && payload <= self.largest_record
@@ -124,12 +124,12 @@ impl Buffer {
     }
 
     /// The end of a record with a payload of `bytes`, if it is the next.
-    pub fn end_with(&self, bytes: usize) -> Lsn {
+    pub(super) fn end_with(&self, bytes: usize) -> Lsn {
         self.end + (RECORD + bytes) as u64
     }
 
     /// Appends a record that was admitted, and ends at `end`.
-    pub fn push(&mut self, kind: u8, end: Lsn, bytes: usize, parts: &[&[u8]]) {
+    pub(super) fn push(&mut self, kind: u8, end: Lsn, bytes: usize, parts: &[&[u8]]) {
         self.pending.extend_from_slice(&(bytes as u32).to_le_bytes());
         self.pending.push(kind);
         parts.iter().for_each(|part| self.pending.extend_from_slice(part));
@@ -138,7 +138,7 @@ impl Buffer {
     }
 
     /// Gives a buffer back that a flush has taken, without what a large record made it grow by.
-    pub fn give_back(&mut self, mut bytes: Vec<u8>) {
+    pub(super) fn give_back(&mut self, mut bytes: Vec<u8>) {
         bytes.clear();
         bytes.shrink_to(self.most_pending);
         self.spare = bytes;
@@ -147,6 +147,6 @@ impl Buffer {
 
 /// Blocks that so many bytes of records take at most. However they are cut into batches, all but
 /// the last of these are full, and a full batch holds at least [`BODY`] bytes a block.
-pub fn cost(bytes: usize) -> u64 {
+pub(super) fn cost(bytes: usize) -> u64 {
     bytes.div_ceil(BODY) as u64
 }

@@ -23,7 +23,7 @@ use super::scan::ScannedBatch;
 
 /// The log as it was found.
 #[derive(Debug)]
-pub struct Chain {
+pub(super) struct Chain {
     /// The batches that are needed, in order: in the first, and in no later one, a record begins
     /// at or before `keep_from`.
     pub parts: Vec<LogExtent>,
@@ -39,7 +39,7 @@ pub struct Chain {
 
 /// A batch, and the part of it that is the log.
 #[derive(Clone, Copy, Debug)]
-pub struct LogExtent {
+pub(super) struct LogExtent {
     /// Its head.
     pub head: Head,
     /// The position at which a later epoch went on, or the batch ends. Before the batch, if it
@@ -49,7 +49,11 @@ pub struct LogExtent {
 
 impl Chain {
     /// The log among the batches of a device with these zones.
-    pub fn find(id: u64, zones: &[ZoneInfo], found: &[ScannedBatch]) -> Result<Chain, WalError> {
+    pub(super) fn find(
+        id: u64,
+        zones: &[ZoneInfo],
+        found: &[ScannedBatch],
+    ) -> Result<Chain, WalError> {
         let epoch = found.iter().map(|batch| batch.head.epoch).max();
         let durable = found.iter().map(|batch| batch.head.durable).max();
         let (Some(epoch), Some(durable)) = (epoch, durable) else {
@@ -70,7 +74,7 @@ impl Chain {
 
     /// Checks that the log goes on up to a position at which it was durable. A log that is cut
     /// there looks as if a crash had torn it.
-    pub fn check_end(&self, durable: Lsn) -> Result<(), WalError> {
+    pub(super) fn check_end(&self, durable: Lsn) -> Result<(), WalError> {
         if self.end >= durable {
             return Ok(());
         }

@@ -30,7 +30,7 @@ pub enum Flusher {
 const EARLY: usize = 16;
 
 /// State shared by the log's users and its thread.
-pub struct Shared {
+pub(super) struct Shared {
     buffer: Mutex<Guarded>,
     /// Held by the thread that flushes.
     writer: Mutex<Writer>,
@@ -46,7 +46,7 @@ pub struct Shared {
 }
 
 /// State under the lock.
-pub struct Guarded {
+pub(super) struct Guarded {
     /// Records and room.
     pub buffer: Buffer,
     /// State of the thread.
@@ -67,7 +67,7 @@ type Guard<'a> = MutexGuard<'a, Guarded>;
 
 impl Shared {
     /// Of a log in which all up to `buffer.end` is durable.
-    pub fn new(buffer: Buffer, writer: Writer, flusher: Flusher, delay: Duration) -> Self {
+    pub(super) fn new(buffer: Buffer, writer: Writer, flusher: Flusher, delay: Duration) -> Self {
         Shared {
             durable: AtomicU64::new(buffer.end),
             buffer: Mutex::new(Guarded { buffer, thread: Sleep::Awake }),
@@ -81,18 +81,18 @@ impl Shared {
     }
 
     /// The buffer. A panic of a caller's closure leaves it whole: its record is not in it.
-    pub fn lock(&self) -> Guard<'_> {
+    pub(super) fn lock(&self) -> Guard<'_> {
         self.buffer.lock()
     }
 
     /// The end of the durable records.
-    pub fn durable(&self) -> Lsn {
+    pub(super) fn durable(&self) -> Lsn {
         self.durable.load(Ordering::Acquire)
     }
 
     /// Locks the buffer when it has room for a record, and copies the record into it unless
     /// `numbered` fails.
-    pub fn append<R, E: From<WalError>>(
+    pub(super) fn append<R, E: From<WalError>>(
         &self,
         kind: u8,
         parts: &[&[u8]],
@@ -151,7 +151,7 @@ impl Shared {
     }
 
     /// Waits until all up to `lsn` is durable.
-    pub fn wait(&self, lsn: Lsn) -> Result<(), WalError> {
+    pub(super) fn wait(&self, lsn: Lsn) -> Result<(), WalError> {
         if self.durable() >= lsn {
             return Ok(());
         }
@@ -168,7 +168,7 @@ impl Shared {
     }
 
     /// Lets go of all up to `upto` that is durable.
-    pub fn release(&self, upto: Lsn) -> Result<(), WalError> {
+    pub(super) fn release(&self, upto: Lsn) -> Result<(), WalError> {
         let mut guard = self.lock();
         check(&guard.buffer)?;
         let buffer = &mut guard.buffer;
@@ -189,7 +189,7 @@ impl Shared {
     }
 
     /// Makes everything durable that was appended, and lets nothing be appended any more.
-    pub fn close(&self) -> Result<(), WalError> {
+    pub(super) fn close(&self) -> Result<(), WalError> {
         let mut guard = self.lock();
         guard.buffer.is_closing = true;
         // Otherwise the next opening would replay records that were released of late.
@@ -204,7 +204,7 @@ impl Shared {
     }
 
     /// Ends the thread, even if records are pending.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         let mut guard = self.lock();
         guard.buffer.is_closing = true;
         guard.buffer.failed.get_or_insert(WalError::Closed);
@@ -279,7 +279,7 @@ impl Shared {
     }
 
     /// Body of the background thread.
-    pub fn run(&self) {
+    pub(super) fn run(&self) {
         let mut guard = self.lock();
         let mut is_over = false;
         let mut was_busy = false;

@@ -9,7 +9,7 @@ use super::error::WalError;
 /// How a batch holds its part of the stream, as its head says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Packing {
+pub(super) enum Packing {
     /// As it is.
     #[default]
     Plain,
@@ -21,7 +21,7 @@ pub enum Packing {
 
 impl Packing {
     /// What a head says, if it is one of these.
-    pub fn of(number: u32) -> Option<Packing> {
+    pub(super) fn of(number: u32) -> Option<Packing> {
         [Packing::Plain, Packing::Lz4, Packing::Zstd].into_iter().find(|p| *p as u32 == number)
     }
 }
@@ -39,7 +39,7 @@ impl From<Compression> for Packing {
 ///
 /// # Errors
 /// It is no such part, or this program can't decompress it.
-pub fn unpack<'a>(
+pub(super) fn unpack<'a>(
     head: &Head,
     payload: &'a [u8],
     room: &'a mut Vec<u8>,

@@ -13,7 +13,7 @@ pub type Visit<'a, E> = dyn FnMut(Lsn, u8, &[u8]) -> Result<(), E> + 'a;
 
 /// Calls `visit` for every record that ends behind the chain's `keep_from`, in order, and
 /// `progress` after each batch with how many bytes of how many are read.
-pub fn replay<E: From<WalError>>(
+pub(super) fn replay<E: From<WalError>>(
     device: &dyn Device,
     chain: &Chain,
     visit: &mut Visit<'_, E>,

@@ -17,7 +17,7 @@ const LEFT: usize = BLOCK as usize / 2;
 const MOST_CUT: usize = 16;
 
 /// The records that one flush writes: a part of the stream up to the end of a record.
-pub struct Round<'a> {
+pub(super) struct Round<'a> {
     /// Position of the bytes in the stream.
     pub offset: Lsn,
     /// The records. The first may have begun in the round before.
@@ -29,7 +29,7 @@ pub struct Round<'a> {
 }
 
 /// The part of a round that a batch holds.
-pub struct Part {
+pub(super) struct Part {
     /// Where it ends in the round.
     pub to: usize,
     /// The part, compressed; none if it is written as it is.
@@ -40,7 +40,7 @@ pub struct Part {
 
 impl Round<'_> {
     /// The part that begins at `from`, for a batch of at most `room` blocks.
-    pub fn part(&self, from: usize, room: u64, compressor: &Compressor) -> Part {
+    pub(super) fn part(&self, from: usize, room: u64, compressor: &Compressor) -> Part {
         let to = self.bytes.len().min(from + (room * BLOCK) as usize - HEAD);
         self.shortened(from, to, compressor).unwrap_or_else(|| {
             let to = self.without_end(from, to);

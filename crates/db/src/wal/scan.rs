@@ -9,7 +9,7 @@ use super::error::WalError;
 
 /// A batch as it was found.
 #[derive(Clone, Copy, Debug)]
-pub struct ScannedBatch {
+pub(super) struct ScannedBatch {
     /// Its head.
     pub head: Head,
     /// True if the sum of its payload is right.
@@ -21,7 +21,7 @@ pub struct ScannedBatch {
 /// Behind a batch lies the next one, or what a crash tore; behind that, a batch of a later opening
 /// may begin at any block. So a search that finds no batch tries the next block. A record may hold
 /// a copy of a batch, but no payload lies where its head says that it does.
-pub fn scan(
+pub(super) fn scan(
     device: &dyn Device,
     id: u64,
     zones: &[ZoneInfo],
@@ -71,7 +71,7 @@ pub fn logs_on(device: &dyn Device, first: u32) -> Result<BTreeMap<u64, u32>, Wa
 }
 
 /// A part of a zone in memory, so that it is read in long pieces.
-pub struct BlockWindow<'a> {
+pub(super) struct BlockWindow<'a> {
     device: &'a dyn Device,
     zone: u32,
     /// Blocks of the zone that can be read.
@@ -84,13 +84,13 @@ pub struct BlockWindow<'a> {
 
 impl<'a> BlockWindow<'a> {
     /// An empty window on a zone with `blocks` written blocks.
-    pub fn new(device: &'a dyn Device, zone: u32, blocks: u64) -> Self {
+    pub(super) fn new(device: &'a dyn Device, zone: u32, blocks: u64) -> Self {
         let buffer = AlignedBuf::zeroed((blocks.min(MOST_BLOCKS) * BLOCK) as usize);
         BlockWindow { device, zone, blocks, buffer, from: 0, to: 0 }
     }
 
     /// The zone.
-    pub fn zone(&self) -> u32 {
+    pub(super) fn zone(&self) -> u32 {
         self.zone
     }
 
@@ -108,7 +108,7 @@ impl<'a> BlockWindow<'a> {
     }
 
     /// The payload of a batch, as it is stored; none if it is damaged.
-    pub fn payload(&mut self, head: &Head) -> Result<Option<&[u8]>, WalError> {
+    pub(super) fn payload(&mut self, head: &Head) -> Result<Option<&[u8]>, WalError> {
         if u64::from(head.block) + head.blocks() > self.blocks {
             return Ok(None);
         }

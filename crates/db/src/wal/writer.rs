@@ -29,7 +29,7 @@ use super::round::Round;
 const WORTH_LEAVING: u64 = 32;
 
 /// The end of a log.
-pub struct Writer {
+pub(super) struct Writer {
     device: Arc<dyn Device>,
     id: u64,
     epoch: u64,
@@ -60,7 +60,7 @@ pub struct Writer {
 
 /// The part of a round that was written.
 #[derive(Clone, Copy, Debug)]
-pub struct Written {
+pub(super) struct Written {
     /// Blocks of the device.
     pub blocks: u64,
     /// Blocks that compression saved.
@@ -84,7 +84,7 @@ struct HeldZone {
 
 impl Writer {
     /// The end of a new log, whose zones are empty.
-    pub fn begin(
+    pub(super) fn begin(
         device: Arc<dyn Device>,
         id: u64,
         zones: &[ZoneInfo],
@@ -113,7 +113,7 @@ impl Writer {
 
     /// The end of a log that was found, `zones` being as they are. Zones without a needed batch
     /// are reset.
-    pub fn resume(
+    pub(super) fn resume(
         device: Arc<dyn Device>,
         id: u64,
         chain: &Chain,
@@ -187,18 +187,18 @@ impl Writer {
     }
 
     /// Blocks that can still be written.
-    pub fn room(&self) -> u64 {
+    pub(super) fn room(&self) -> u64 {
         self.rest() + self.empty.iter().map(|(_, blocks)| blocks).sum::<u64>()
     }
 
     /// Blocks of all zones that can be written, now or when they are reset.
-    pub fn blocks(&self) -> u64 {
+    pub(super) fn blocks(&self) -> u64 {
         let held = self.held.iter().filter(|held| held.returns).map(|held| held.blocks);
         held.sum::<u64>() + self.empty.iter().map(|(_, blocks)| blocks).sum::<u64>()
     }
 
     /// Zones that can be written, now or when they are reset.
-    pub fn zones(&self) -> usize {
+    pub(super) fn zones(&self) -> usize {
         self.held.iter().filter(|held| held.returns).count() + self.empty.len()
     }
 
@@ -210,7 +210,7 @@ impl Writer {
     /// Ends the zone that is written, if another one is empty and it holds enough to be worth it:
     /// the next batch begins that one, so that this one can be reset once none of its records is
     /// needed.
-    pub fn leave_zone(&mut self) -> Result<(), WalError> {
+    pub(super) fn leave_zone(&mut self) -> Result<(), WalError> {
         let Some(held) = self.held.back() else { return Ok(()) };
         let least = WORTH_LEAVING.max(held.blocks / 64).min(held.blocks / 2);
         if self.at >= least && self.at < held.blocks && !self.empty.is_empty() {
@@ -222,7 +222,7 @@ impl Writer {
 
     /// Writes the records and makes them durable, all or those up to the end of a whole block, then
     /// returns what was written. An empty round writes a batch as well, for the sake of its head.
-    pub fn write(&mut self, round: &Round<'_>) -> Result<Written, WalError> {
+    pub(super) fn write(&mut self, round: &Round<'_>) -> Result<Written, WalError> {
         let begins = self.next.saturating_sub(round.offset) as usize;
         let mut boundaries = Boundaries { bytes: round.bytes, at: begins };
         let (mut from, mut blocks, mut blocks_saved, mut end) = (0, 0, 0, self.end);
@@ -312,7 +312,7 @@ impl Writer {
     }
 
     /// The position up to which records must be released for the next batch to free a zone.
-    pub fn frees_at(&self) -> Lsn {
+    pub(super) fn frees_at(&self) -> Lsn {
         match self.held.len() {
             0 | 1 => Lsn::MAX,
             // Of the last zone, a record may fill all that is written: the next begins at its end,
@@ -328,7 +328,7 @@ impl Writer {
     }
 
     /// Resets the zones that hold no record that ends behind `keep_from`, which is durable.
-    pub fn release(&mut self, keep_from: Lsn) -> Result<(), WalError> {
+    pub(super) fn release(&mut self, keep_from: Lsn) -> Result<(), WalError> {
         while self.oldest_goes_at().is_some_and(|first| first <= keep_from) {
             let Some(HeldZone { zone, blocks, returns, .. }) = self.held.pop_front() else {
                 break;

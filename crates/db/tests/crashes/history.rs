@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-pub type Value = Arc<[u8]>;
+pub(crate) type Value = Arc<[u8]>;
 /// All records of all tables.
-pub type Content = BTreeMap<&'static str, BTreeMap<Vec<u8>, Value>>;
+pub(crate) type Content = BTreeMap<&'static str, BTreeMap<Vec<u8>, Value>>;
 /// Table and key.
-pub type Place = (&'static str, Vec<u8>);
+pub(crate) type Place = (&'static str, Vec<u8>);
 
 /// In place of a table: the names of all tables.
-pub const TABLES: &str = "the names of all tables";
+pub(crate) const TABLES: &str = "the names of all tables";
 
 /// The effect of a commit on a record.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub(crate) struct Written {
     pub value: Option<Value>,
     /// True if it was surely written: a patch of an absent record may write nothing.
     pub is_certain: bool,
@@ -27,7 +27,7 @@ type RecordWrites = Vec<(u64, Written)>;
 
 /// Commits that may have happened, in their order.
 #[derive(Default)]
-pub struct History {
+pub(crate) struct History {
     tables: BTreeMap<&'static str, BTreeMap<Vec<u8>, RecordWrites>>,
     /// The writes of each commit since the last opening.
     commits: Vec<(u64, Vec<Place>)>,
@@ -37,7 +37,7 @@ pub struct History {
 
 impl History {
     /// The value of a record that a snapshot sees.
-    pub fn at(&self, place: &Place, snapshot: u64) -> Option<&Value> {
+    pub(crate) fn at(&self, place: &Place, snapshot: u64) -> Option<&Value> {
         visible(self.versions(place)?, snapshot)
     }
 
@@ -46,7 +46,7 @@ impl History {
     }
 
     /// The records of a table in a range of keys that a snapshot sees, in the order of their keys.
-    pub fn range(
+    pub(crate) fn range(
         &self,
         name: &'static str,
         keys: impl RangeBounds<Vec<u8>>,
@@ -60,14 +60,14 @@ impl History {
     }
 
     /// The versions of a record that came after a snapshot.
-    pub fn since(&self, place: &Place, snapshot: u64) -> impl Iterator<Item = &Written> {
+    pub(crate) fn since(&self, place: &Place, snapshot: u64) -> impl Iterator<Item = &Written> {
         let versions = self.versions(place).map_or(&[][..], Vec::as_slice);
         let later = versions.iter().rev().take_while(move |(number, _)| *number > snapshot);
         later.map(|(_, written)| written)
     }
 
     /// A commit happened, or may have; its number.
-    pub fn commit(&mut self, writes: BTreeMap<Place, Written>) -> u64 {
+    pub(crate) fn commit(&mut self, writes: BTreeMap<Place, Written>) -> u64 {
         self.now += 1;
         self.commits.push((self.now, writes.keys().cloned().collect()));
         for (place, mut written) in writes {
@@ -84,7 +84,7 @@ impl History {
 
     /// The database was opened again and holds this: all commits up to one of them, which is
     /// `least` or later. The others never happened.
-    pub fn settle(&mut self, found: &Content, least: u64) {
+    pub(crate) fn settle(&mut self, found: &Content, least: u64) {
         let mut different = self.differences(found, least);
         let mut number = least;
         let mut later = self.commits.iter().filter(|(number, _)| *number > least);

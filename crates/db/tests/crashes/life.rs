@@ -13,7 +13,7 @@ use crate::world::World;
 
 /// The activity during which the power was cut.
 #[derive(Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     pub crashes: AtomicU64,
     pub kills: AtomicU64,
     pub recoveries: AtomicU64,
@@ -46,7 +46,7 @@ fn is_crash_of_store(error: &StoreError) -> bool {
 }
 
 /// A database through several crashes.
-pub struct Life<'t> {
+pub(crate) struct Life<'t> {
     pub world: World,
     pub device: Arc<Faulty>,
     /// The device below the faults.
@@ -56,7 +56,7 @@ pub struct Life<'t> {
 }
 
 impl<'t> Life<'t> {
-    pub fn begin(seed: u64, unit: u32, tally: &'t Tally) -> Self {
+    pub(crate) fn begin(seed: u64, unit: u32, tally: &'t Tally) -> Self {
         let mut world = World::new(seed);
         let rng = &mut world.rng;
         let zone_bytes = 4096 * rng.random_range(20..80u64);
@@ -94,7 +94,7 @@ impl<'t> Life<'t> {
         Life { world, device, memory, options, tally }
     }
 
-    pub fn open(&self) -> Result<Db, DbError> {
+    pub(crate) fn open(&self) -> Result<Db, DbError> {
         let device: Arc<dyn Device> = self.device.clone();
         Db::open(&device, &self.options)
     }
@@ -108,7 +108,7 @@ impl<'t> Life<'t> {
     }
 
     /// Cuts the power.
-    pub fn crash(&mut self) {
+    pub(crate) fn crash(&mut self) {
         self.go_on(Fault::PowerCut);
     }
 
@@ -124,7 +124,7 @@ impl<'t> Life<'t> {
 
     /// Opens the database, perhaps with power cuts and kills on the way, and compares it with what
     /// is expected.
-    pub fn reopen(&mut self) -> Db {
+    pub(crate) fn reopen(&mut self) -> Db {
         while self.world.rng.random_bool(0.3) {
             let end = self.schedule_end(15);
             if let Err(error) = self.open() {
@@ -139,7 +139,7 @@ impl<'t> Life<'t> {
     }
 
     /// Opens the database and uses it until the power is cut, or its program is killed.
-    pub fn pass(&mut self) {
+    pub(crate) fn pass(&mut self) {
         let mut db = self.reopen();
         if self.world.rng.random_bool(0.15) {
             return self.kill(db);
@@ -188,7 +188,7 @@ impl<'t> Life<'t> {
     }
 
     /// The device is as it is, and works from now on.
-    pub fn mend(&mut self) {
+    pub(crate) fn mend(&mut self) {
         let seed = self.world.rng.random();
         self.device = Arc::new(Faulty::new(self.memory.clone(), seed));
     }

@@ -12,7 +12,7 @@ use crate::shapes::{Load, SHAPES, SLOT, Step, enough_pages};
 const NAMES: [&str; 5] = ["accounts", "b", "customers", "d", "e"];
 
 /// Users and their expectations.
-pub struct World {
+pub(crate) struct World {
     pub rng: SmallRng,
     history: History,
     /// The last commit that is known to survive.
@@ -45,7 +45,7 @@ fn tables(db: &Db) -> Tables {
 }
 
 impl World {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut rng = SmallRng::seed_from_u64(seed);
         let keys = [30, 200, 1000][rng.random_range(0..3)];
         let long_values = [0.0, 0.01, 0.1][rng.random_range(0..3)];
@@ -67,7 +67,7 @@ impl World {
     }
 
     /// Uses the database until it fails, or `steps` are over.
-    pub fn use_it(&mut self, db: &Db, steps: u32) -> Result<(), DbError> {
+    pub(crate) fn use_it(&mut self, db: &Db, steps: u32) -> Result<(), DbError> {
         let mut open = Vec::new();
         (0..steps).try_for_each(|_| self.act(db, &mut open))
     }
@@ -296,7 +296,7 @@ impl World {
     }
 
     /// The database was opened: it must hold what was promised, and of the rest a beginning.
-    pub fn settle(&mut self, db: &Db) -> Result<(), DbError> {
+    pub(crate) fn settle(&mut self, db: &Db) -> Result<(), DbError> {
         let found = content(db)?;
         self.history.settle(&found, self.promised);
         self.promised = self.history.now;
@@ -314,7 +314,7 @@ impl World {
     }
 
     /// Everything that was committed is promised: the database was closed.
-    pub fn closed(&mut self) {
+    pub(crate) fn closed(&mut self) {
         self.promised = self.history.now;
     }
 }

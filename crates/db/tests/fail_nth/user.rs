@@ -23,7 +23,7 @@ struct Committed {
 /// A user, and all its commits. Each commit leaves a record of its number, so that what a database
 /// holds tells which commits it knows.
 #[derive(Clone, Default)]
-pub struct User {
+pub(crate) struct User {
     commits: Vec<Committed>,
     /// Commits before this were waited for.
     promised: usize,
@@ -37,7 +37,7 @@ fn mark(number: usize) -> Vec<u8> {
     format!("commit {number:05}").into_bytes()
 }
 
-pub fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options {
         buffer_bytes: 64 * 4096,
         background: false,
@@ -48,7 +48,7 @@ pub fn options() -> Options {
     }
 }
 
-pub fn open(device: &Arc<Faulty>) -> Result<Db, DbError> {
+pub(crate) fn open(device: &Arc<Faulty>) -> Result<Db, DbError> {
     let device: Arc<dyn Device> = device.clone();
     Db::open(&device, &options())
 }
@@ -68,17 +68,17 @@ fn writes(number: usize, keys: u32) -> Writes {
 
 impl User {
     /// The database, and its table, were made.
-    pub fn made(&mut self) {
+    pub(crate) fn made(&mut self) {
         self.tables.insert("t".to_string());
     }
 
     /// There is no database.
-    pub fn has_no_table(&self) -> bool {
+    pub(crate) fn has_no_table(&self) -> bool {
         self.tables.is_empty()
     }
 
     /// Uses the database for some steps; calls that fail are followed by others. True if one did.
-    pub fn use_it(&mut self, db: &Db, seed: u64, steps: usize, keys: u32) -> bool {
+    pub(crate) fn use_it(&mut self, db: &Db, seed: u64, steps: usize, keys: u32) -> bool {
         let mut rng = SmallRng::seed_from_u64(seed);
         let (mut failed, mut soon) = (false, Vec::new());
         for step in 0..steps {
@@ -102,12 +102,12 @@ impl User {
     }
 
     /// Commits a transaction. Returns its index, and what can be waited for.
-    pub fn commit(&mut self, db: &Db, keys: u32) -> Result<(usize, Commit), DbError> {
+    pub(crate) fn commit(&mut self, db: &Db, keys: u32) -> Result<(usize, Commit), DbError> {
         self.commit_these(db, writes(self.commits.len(), keys))
     }
 
     /// Deletes most records, so that leaves are empty.
-    pub fn empty(&mut self, db: &Db, keys: u32) -> Result<(usize, Commit), DbError> {
+    pub(crate) fn empty(&mut self, db: &Db, keys: u32) -> Result<(usize, Commit), DbError> {
         let deletes = (keys / 8..keys).map(|key| (format!("{key:04}").into_bytes(), None));
         let mark = (mark(self.commits.len()), Some(vec![]));
         self.commit_these(db, std::iter::once(mark).chain(deletes).collect())
@@ -129,7 +129,11 @@ impl User {
     }
 
     /// Waits for a commit.
-    pub fn wait(&mut self, db: &Db, (number, commit): (usize, Commit)) -> Result<(), DbError> {
+    pub(crate) fn wait(
+        &mut self,
+        db: &Db,
+        (number, commit): (usize, Commit),
+    ) -> Result<(), DbError> {
         let waited = db.wait(commit);
         self.durable(waited, number + 1)
     }
@@ -143,11 +147,11 @@ impl User {
         result
     }
 
-    pub fn close(&mut self, db: Db) -> Result<(), DbError> {
+    pub(crate) fn close(&mut self, db: Db) -> Result<(), DbError> {
         self.all_durable(db.close())
     }
 
-    pub fn create_table(&mut self, db: &Db, name: String) -> Result<(), DbError> {
+    pub(crate) fn create_table(&mut self, db: &Db, name: String) -> Result<(), DbError> {
         let made = db.create_table(&name);
         match &made {
             Ok(_) => _ = self.tables.insert(name),
@@ -214,7 +218,7 @@ impl User {
     /// Looks at a database that may have failed, and works on a device that does not fail any more:
     /// what it shows is right, and what it promises is kept. A store that failed may leave no
     /// memory for reading while commits still reach the log.
-    pub fn go_on(&mut self, db: &Db, keys: u32) {
+    pub(crate) fn go_on(&mut self, db: &Db, keys: u32) {
         let _ = self.scan(db);
         let _ = self.commit(db, keys).and_then(|commit| self.wait(db, commit));
         let _ = self.scan(db);
@@ -224,7 +228,7 @@ impl User {
     }
 
     /// The database was opened again.
-    pub fn settle(&mut self, db: &Db) {
+    pub(crate) fn settle(&mut self, db: &Db) {
         let found = content(db, db.table("t").unwrap()).unwrap();
         let applied = self.judge(&found, self.promised);
         for (number, commit) in self.commits.iter_mut().enumerate() {

@@ -16,7 +16,7 @@ const LISTS: u32 = 10;
 const MOVE: u32 = 20;
 
 /// A transaction that is under way.
-pub struct Attempt<'d> {
+pub(crate) struct Attempt<'d> {
     transaction: Transaction<'d>,
     table: Table,
     done: Done,
@@ -39,7 +39,7 @@ fn numbers(value: &[u8]) -> Vec<u32> {
 }
 
 /// The lists as they are.
-pub fn lists(db: &Db, table: Table) -> Result<Lists, DbError> {
+pub(crate) fn lists(db: &Db, table: Table) -> Result<Lists, DbError> {
     let look = db.begin_read()?;
     let mut scan = look.scan_all(table, Direction::Forward);
     let mut lists = BTreeMap::new();
@@ -50,7 +50,7 @@ pub fn lists(db: &Db, table: Table) -> Result<Lists, DbError> {
 }
 
 impl<'d> Attempt<'d> {
-    pub fn begin(
+    pub(crate) fn begin(
         db: &'d Db,
         table: Table,
         serializable: bool,
@@ -70,7 +70,7 @@ impl<'d> Attempt<'d> {
     }
 
     /// Reads or appends.
-    pub fn step(&mut self, rng: &mut SmallRng) -> Result<(), DbError> {
+    pub(crate) fn step(&mut self, rng: &mut SmallRng) -> Result<(), DbError> {
         let list = self.list(rng);
         match rng.random_range(0..10) {
             0..4 if self.is_writer => self.append(list),
@@ -130,12 +130,12 @@ impl<'d> Attempt<'d> {
     }
 
     /// The transaction as it was, and the outcome of its commit.
-    pub fn commit(self) -> (Done, Result<Commit, DbError>) {
+    pub(crate) fn commit(self) -> (Done, Result<Commit, DbError>) {
         (self.done, self.transaction.commit_soon())
     }
 }
 
 /// A transaction before its first step.
-pub fn fresh(number: u32, session: u32) -> Done {
+pub(crate) fn fresh(number: u32, session: u32) -> Done {
     Done { number, session, reads: Vec::new(), appends: BTreeSet::new() }
 }

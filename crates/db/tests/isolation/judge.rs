@@ -8,11 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of a list.
-pub type List = u16;
+pub(crate) type List = u16;
 
 /// A transaction that was committed.
 #[derive(Clone, Debug)]
-pub struct Done {
+pub(crate) struct Done {
     pub number: u32,
     /// The thread that ran it, one transaction after the other.
     pub session: u32,
@@ -22,7 +22,7 @@ pub struct Done {
 }
 
 /// The lists at the end.
-pub type Lists = BTreeMap<List, Vec<u32>>;
+pub(crate) type Lists = BTreeMap<List, Vec<u32>>;
 
 /// Dependencies between transactions, by their places in the history.
 struct Dependencies {
@@ -91,14 +91,14 @@ fn on_circles(nodes: usize, edges: &[(usize, usize)]) -> Vec<usize> {
 }
 
 /// True if the transactions could have happened one after the other.
-pub fn is_serializable(history: &[Done], lists: &Lists) -> bool {
+pub(crate) fn is_serializable(history: &[Done], lists: &Lists) -> bool {
     let Dependencies { transactions, mut direct, anti } = dependencies(history, lists);
     direct.extend(anti);
     on_circles(transactions, &direct).is_empty()
 }
 
 /// Asserts that each transaction read one snapshot, and that no update was lost.
-pub fn check_snapshots(history: &[Done], lists: &Lists) {
+pub(crate) fn check_snapshots(history: &[Done], lists: &Lists) {
     let Dependencies { transactions, direct, anti } = dependencies(history, lists);
     // Each transaction twice: an anti-dependency leaves only where a direct one came in.
     let mut edges: Vec<_> = direct.iter().map(|&(a, b)| (a, transactions + b)).collect();

@@ -7,7 +7,7 @@ use rand::{Rng, RngExt};
 
 /// The order in which keys come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// The greatest key comes, the smallest goes.
     Queue,
     /// Queues side by side, each with a long name before its keys.
@@ -28,7 +28,7 @@ pub enum Shape {
     Stretches,
 }
 
-pub const SHAPES: [Shape; 9] = [
+pub(crate) const SHAPES: [Shape; 9] = [
     Shape::Queue,
     Shape::Queues,
     Shape::Stack,
@@ -41,7 +41,7 @@ pub const SHAPES: [Shape; 9] = [
 ];
 
 /// Bytes that a record takes in a leaf besides its key and value.
-pub const SLOT: u64 = 8;
+pub(crate) const SLOT: u64 = 8;
 
 /// Pages that do not depend on the records: roots, the label, and leaves that are empty for a
 /// while.
@@ -49,7 +49,7 @@ const FEW: u64 = 14;
 
 /// Pages that are enough for records that take so many bytes with their slots: leaves are a third
 /// full and more in the mean.
-pub fn enough_pages(bytes: u64) -> u64 {
+pub(crate) fn enough_pages(bytes: u64) -> u64 {
     FEW + bytes / 4096 * 7 / 2
 }
 
@@ -61,13 +61,13 @@ const STRETCH: u64 = 64;
 
 /// A step of a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     Put(Vec<u8>),
     Delete(Vec<u8>),
 }
 
 /// A load, and the keys that are there once all its steps were taken.
-pub struct Load {
+pub(crate) struct Load {
     shape: Shape,
     /// Keys that are there at most, about.
     most: usize,
@@ -81,13 +81,13 @@ pub struct Load {
 }
 
 impl Load {
-    pub fn new(shape: Shape, most: usize) -> Self {
+    pub(crate) fn new(shape: Shape, most: usize) -> Self {
         let most = most.max(2);
         Load { shape, most, live: BTreeSet::new(), came: 0, fills: true, going: Vec::new() }
     }
 
     /// The next step.
-    pub fn step(&mut self, rng: &mut impl Rng) -> Step {
+    pub(crate) fn step(&mut self, rng: &mut impl Rng) -> Step {
         if self.going.is_empty() && self.comes(rng) {
             let key = self.new_key(rng);
             self.live.insert(key.clone());
@@ -98,7 +98,7 @@ impl Load {
     }
 
     /// The key that goes next; none if all are gone.
-    pub fn go(&mut self, rng: &mut impl Rng) -> Option<Vec<u8>> {
+    pub(crate) fn go(&mut self, rng: &mut impl Rng) -> Option<Vec<u8>> {
         if self.going.is_empty() && !self.live.is_empty() {
             self.choose(rng);
         }

@@ -14,7 +14,7 @@ use io_uring::{IoUring, opcode, squeue, types};
 use memmap2::{MmapOptions, MmapRaw};
 
 /// Where the driver is asked for devices.
-pub const CONTROL: &str = "/dev/ublk-control";
+pub(super) const CONTROL: &str = "/dev/ublk-control";
 
 /// Requests of a queue that the driver's addresses have room for.
 const MOST_DEPTH: u64 = 4096;
@@ -44,7 +44,7 @@ fn put<const N: usize>(bytes: &mut [u8], at: usize, number: [u8; N]) {
 }
 
 /// What the driver is told about a device.
-pub struct Parameters {
+pub(super) struct Parameters {
     /// Bytes of the device.
     pub size: u64,
     /// Bytes of a block, a power of two.
@@ -81,7 +81,7 @@ impl Parameters {
 }
 
 /// A device that the driver has added.
-pub struct Added {
+pub(super) struct Added {
     /// Its number.
     pub number: u32,
     /// Its queues: no more than the machine has processors.
@@ -89,7 +89,7 @@ pub struct Added {
 }
 
 /// The driver's end for making and removing devices.
-pub struct Control {
+pub(super) struct Control {
     file: File,
     ring: IoUring<squeue::Entry128>,
 }
@@ -97,13 +97,13 @@ pub struct Control {
 impl Control {
     /// # Errors
     /// The driver is not there, or this process may not use it or io_uring.
-    pub fn open() -> io::Result<Control> {
+    pub(super) fn open() -> io::Result<Control> {
         let file = OpenOptions::new().read(true).write(true).open(CONTROL)?;
         Ok(Control { file, ring: IoUring::builder().build(1)? })
     }
 
     /// Adds a device that does not run yet; it has at most so many queues.
-    pub fn add(&mut self, queues: u16, depth: u16, longest: u32) -> io::Result<Added> {
+    pub(super) fn add(&mut self, queues: u16, depth: u16, longest: u32) -> io::Result<Added> {
         // The structure `ublksrv_ctrl_dev_info`.
         let mut info = [0; 64];
         put(&mut info, 0, queues.to_le_bytes());
@@ -117,22 +117,22 @@ impl Control {
     }
 
     /// Describes a device that was added.
-    pub fn describe(&mut self, device: u32, parameters: &Parameters) -> io::Result<()> {
+    pub(super) fn describe(&mut self, device: u32, parameters: &Parameters) -> io::Result<()> {
         self.command(SET_PARAMETERS, device, &mut parameters.bytes(), 0)
     }
 
     /// Lets a device run, once threads have fetched from all of its queues.
-    pub fn start(&mut self, device: u32) -> io::Result<()> {
+    pub(super) fn start(&mut self, device: u32) -> io::Result<()> {
         self.command(START, device, &mut [], std::process::id().into())
     }
 
     /// Ends a device and the fetching from its queues.
-    pub fn stop(&mut self, device: u32) -> io::Result<()> {
+    pub(super) fn stop(&mut self, device: u32) -> io::Result<()> {
         self.command(STOP, device, &mut [], 0)
     }
 
     /// Removes a device that nobody has open.
-    pub fn delete(&mut self, device: u32) -> io::Result<()> {
+    pub(super) fn delete(&mut self, device: u32) -> io::Result<()> {
         self.command(DELETE, device, &mut [], 0)
     }
 
@@ -164,7 +164,7 @@ impl Control {
 }
 
 /// The path of the block device of a number.
-pub fn block_device(device: u32) -> PathBuf {
+pub(super) fn block_device(device: u32) -> PathBuf {
     format!("/dev/ublkb{device}").into()
 }
 
@@ -172,7 +172,7 @@ pub fn block_device(device: u32) -> PathBuf {
 ///
 /// # Errors
 /// It does not appear within three seconds.
-pub fn open_requests(device: u32) -> io::Result<File> {
+pub(super) fn open_requests(device: u32) -> io::Result<File> {
     let path = format!("/dev/ublkc{device}");
     let open = || OpenOptions::new().read(true).write(true).open(&path);
     for _ in 0..30 {
@@ -188,7 +188,7 @@ pub fn open_requests(device: u32) -> io::Result<File> {
 /// What a request asks for: the structure `ublksrv_io_desc`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Description {
+pub(super) struct Description {
     /// Its kind in the lowest byte, and flags.
     pub op_flags: u32,
     /// Its length in sectors of 512 bytes.
@@ -199,7 +199,7 @@ pub struct Description {
 }
 
 /// A request under way.
-pub struct Request<'a> {
+pub(super) struct Request<'a> {
     /// What it asks for.
     pub description: Description,
     requests: &'a File,
@@ -209,18 +209,18 @@ pub struct Request<'a> {
 
 impl Request<'_> {
     /// The bytes to be written.
-    pub fn take(&self, bytes: &mut [u8]) -> io::Result<()> {
+    pub(super) fn take(&self, bytes: &mut [u8]) -> io::Result<()> {
         self.requests.read_exact_at(bytes, self.at)
     }
 
     /// Answers with bytes that were read.
-    pub fn give(&self, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn give(&self, bytes: &[u8]) -> io::Result<()> {
         self.requests.write_all_at(bytes, self.at)
     }
 }
 
 /// A queue of requests, of the thread that made it.
-pub struct Queue<'a> {
+pub(super) struct Queue<'a> {
     number: u16,
     depth: u16,
     requests: &'a File,
@@ -231,7 +231,7 @@ pub struct Queue<'a> {
 impl<'a> Queue<'a> {
     /// # Errors
     /// The queue can't be mapped, or the system refuses io_uring.
-    pub fn new(requests: &'a File, number: u16, depth: u16) -> io::Result<Queue<'a>> {
+    pub(super) fn new(requests: &'a File, number: u16, depth: u16) -> io::Result<Queue<'a>> {
         let bytes = size_of::<Description>();
         let at = u64::from(number) * MOST_DEPTH * bytes as u64;
         let descriptions = MmapOptions::new()
@@ -246,7 +246,7 @@ impl<'a> Queue<'a> {
     ///
     /// # Errors
     /// io_uring fails.
-    pub fn serve(&mut self, answer: &mut dyn FnMut(&Request<'_>) -> i32) -> io::Result<()> {
+    pub(super) fn serve(&mut self, answer: &mut dyn FnMut(&Request<'_>) -> i32) -> io::Result<()> {
         for tag in 0..self.depth {
             self.push(FETCH, tag, 0)?;
         }

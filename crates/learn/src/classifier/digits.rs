@@ -29,7 +29,7 @@ impl Features {
     /// four for each of the chunk's counts, two for the reads. A number with more digits becomes
     /// all fifteens.
     #[inline(always)]
-    pub fn digits(&self) -> Digits {
+    pub(super) fn digits(&self) -> Digits {
         let mut digits = [0; DIGITS];
         put::<7>(&mut digits[..7], self.lifespan);
         put::<2>(&mut digits[7..9], self.pages);

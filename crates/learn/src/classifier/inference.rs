@@ -94,7 +94,7 @@ pub(crate) struct Quantised {
 
 impl Quantised {
     /// A network before the first training.
-    pub fn new(instructions: Instructions) -> Self {
+    pub(super) fn new(instructions: Instructions) -> Self {
         let pairs = if instructions == Instructions::Portable { INPUTS / PAIR } else { 0 };
         Quantised {
             instructions,
@@ -108,7 +108,7 @@ impl Quantised {
     }
 
     /// Takes the weights of a trained network, rounded.
-    pub fn round(&mut self, network: &ClassifierNetwork) {
+    pub(super) fn round(&mut self, network: &ClassifierNetwork) {
         for row in 0..ROWS {
             self.round_row(network, row);
         }
@@ -166,13 +166,13 @@ impl Quantised {
     }
 
     /// Bytes that it holds.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + size_of_val(&*self.weights) + size_of_val(&self.pairs[..])
     }
 
     /// Makes the step of a write; returns true if the page is predicted to be long-living.
     #[inline]
-    pub fn step(&self, digits: &Digits, hidden: &mut Hidden) -> bool {
+    pub(super) fn step(&self, digits: &Digits, hidden: &mut Hidden) -> bool {
         // A loop: `map` of an array is a call for each digit unless compilers inline it.
         let mut inputs = *digits;
         inputs.iter_mut().for_each(|digit| *digit *= DIGIT);

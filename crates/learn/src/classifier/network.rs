@@ -51,20 +51,20 @@ pub(crate) struct Step {
 
 impl ClassifierNetwork {
     /// A network whose values are all 0.
-    pub fn zeroes() -> Self {
+    pub(super) fn zeroes() -> Self {
         ClassifierNetwork { values: vec![0.0; VALUES] }
     }
 
     /// A network before training: values spread evenly within one over the root of the number of
     /// units.
-    pub fn random(chance: &mut SplitMix) -> Self {
+    pub(super) fn random(chance: &mut SplitMix) -> Self {
         let width = 2.0 / (UNITS as f32).sqrt();
         let values = (0..VALUES).map(|_| (chance.unit() as f32 - 0.5) * width);
         ClassifierNetwork { values: values.collect() }
     }
 
     /// The weights of an input or, from [`DIGITS`] on, of a unit of the state.
-    pub fn weights(&self, of: usize) -> &[f32; ROWS] {
+    pub(super) fn weights(&self, of: usize) -> &[f32; ROWS] {
         row(&self.values, of * ROWS)
     }
 
@@ -83,7 +83,7 @@ impl ClassifierNetwork {
 
     /// Makes the step of a write.
     #[inline(always)]
-    pub fn step(&self, digits: &Digits, before: &HiddenState) -> Step {
+    pub(super) fn step(&self, digits: &Digits, before: &HiddenState) -> Step {
         let input = digits.map(|digit| f32::from(digit) / 15.0);
         let new = self.sums(INPUT_BIASES, 0, &input);
         let old = self.sums(STATE_BIASES, DIGITS, before);
@@ -111,7 +111,7 @@ impl ClassifierNetwork {
 
     /// Both outputs of a state.
     #[inline(always)]
-    pub fn outputs(&self, state: &HiddenState) -> [f32; OUTPUTS] {
+    pub(super) fn outputs(&self, state: &HiddenState) -> [f32; OUTPUTS] {
         std::array::from_fn(|o| {
             let weights = &self.values[OUTPUT + o * UNITS..][..UNITS];
             let sum: f32 = weights.iter().zip(state).map(|(w, h)| w * h).sum();
@@ -123,7 +123,7 @@ impl ClassifierNetwork {
     /// derivative by the state after the step into that by the state before. `slope` is the
     /// derivative by the output for long-living.
     #[inline(always)]
-    pub fn back(
+    pub(super) fn back(
         &self,
         step: &Step,
         slope: f32,

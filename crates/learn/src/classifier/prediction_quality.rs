@@ -55,7 +55,7 @@ pub(crate) struct PredictionQuality {
 impl PredictionQuality {
     /// Begins a window. Versions that live for less than `threshold` are short-living; `None` if
     /// the window has no predictions.
-    pub fn begin(&mut self, now: u32, threshold: Option<u32>) {
+    pub(super) fn begin(&mut self, now: u32, threshold: Option<u32>) {
         if self.before.threshold > 0 {
             self.last = self.before.predictions;
             self.total.add(&self.last);
@@ -70,14 +70,14 @@ impl PredictionQuality {
 
     /// A write was predicted to be short-living or not.
     #[inline(always)]
-    pub fn predicted(&mut self, short: bool) {
+    pub(super) fn predicted(&mut self, short: bool) {
         self.current.predictions.all += 1;
         self.current.predictions.predicted += u64::from(short);
     }
 
     /// A version ended at `now` after `lifespan`. `short` is the prediction at its write.
     #[inline(always)]
-    pub fn ended(&mut self, now: u32, lifespan: u32, short: bool) {
+    pub(super) fn ended(&mut self, now: u32, lifespan: u32, short: bool) {
         let this = now.wrapping_sub(self.current.begin);
         let window = if lifespan <= this { &mut self.current } else { &mut self.before };
         let is_of_it = lifespan <= now.wrapping_sub(window.begin);
@@ -88,7 +88,7 @@ impl PredictionQuality {
     }
 
     /// Accuracy, precision, recall and F1 of all windows that were evaluated, then of the last one.
-    pub fn gauges(&self) -> Vec<(&'static str, f64)> {
+    pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
         const TOTAL: [&str; 4] = ["accuracy", "precision", "recall", "f1"];
         const LAST: [&str; 4] = ["last_accuracy", "last_precision", "last_recall", "last_f1"];
         let total = TOTAL.into_iter().zip(self.total.quality());

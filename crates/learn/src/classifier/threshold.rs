@@ -45,7 +45,7 @@ pub(crate) struct Adjusted {
 impl Threshold {
     /// No threshold yet. A window gives at most `writes` writes to learn from. Unless `adaptive`,
     /// the first threshold stays.
-    pub fn new(writes: usize, adaptive: bool) -> Self {
+    pub(super) fn new(writes: usize, adaptive: bool) -> Self {
         let labelled = [(); 2].map(|()| Vec::with_capacity(writes));
         let lifespans = Vec::with_capacity(writes);
         Threshold { value: None, adaptive, step: 5, direction: 0, lifespans, labelled }
@@ -53,18 +53,18 @@ impl Threshold {
 
     /// The threshold: versions that live for less are short-living. `None` before the first window
     /// ends.
-    pub fn value(&self) -> Option<u32> {
+    pub(super) fn value(&self) -> Option<u32> {
         self.value
     }
 
     /// The threshold and the state of its adjustment, to be kept across a restart.
-    pub fn memory(&self) -> Option<Adjusted> {
+    pub(super) fn memory(&self) -> Option<Adjusted> {
         let Threshold { value, step, direction, .. } = *self;
         value.map(|value| Adjusted { value, step, direction })
     }
 
     /// Restores what [`Threshold::memory`] gave.
-    pub fn recall(&mut self, adjusted: &Adjusted) {
+    pub(super) fn recall(&mut self, adjusted: &Adjusted) {
         self.value = Some(adjusted.value);
         self.step = adjusted.step.clamp(0, LONGEST_STEP);
         self.direction = adjusted.direction.clamp(-1, 1);
@@ -72,7 +72,7 @@ impl Threshold {
 
     /// Ends a window with these writes at `end`. Nothing changes if fewer than two of their
     /// versions have ended.
-    pub fn adjust(&mut self, writes: &[TrackedWrite], end: u32) {
+    pub(super) fn adjust(&mut self, writes: &[TrackedWrite], end: u32) {
         self.lifespans.clear();
         self.lifespans.extend(writes.iter().map(|w| w.lifespan).filter(|&l| l != NEVER));
         self.lifespans.sort_unstable();

@@ -30,7 +30,7 @@ impl TrackedWrite {
     /// True if the version is long-living, that is lived for `threshold` user writes or more, as
     /// known at `end`. `None` if the threshold's time had not passed by `end`: of such young
     /// versions only short-living ones can have ended, which would bias the labels.
-    pub fn is_long(&self, threshold: u32, end: u32) -> Option<bool> {
+    pub(super) fn is_long(&self, threshold: u32, end: u32) -> Option<bool> {
         (end.wrapping_sub(self.now) >= threshold).then_some(self.lifespan >= threshold)
     }
 }
@@ -48,7 +48,7 @@ pub(crate) struct Track {
 impl Track {
     /// A track of these writes, at most [`LENGTH`].
     #[cfg(test)]
-    pub fn of(lba: u32, before: Hidden, writes: &[TrackedWrite]) -> Self {
+    pub(super) fn of(lba: u32, before: Hidden, writes: &[TrackedWrite]) -> Self {
         let mut track =
             Track { lba, before, writes: [TrackedWrite::default(); LENGTH], len: writes.len() };
         track.writes[..writes.len()].copy_from_slice(writes);
@@ -56,7 +56,7 @@ impl Track {
     }
 
     /// The writes, the oldest first.
-    pub fn writes(&self) -> &[TrackedWrite] {
+    pub(super) fn writes(&self) -> &[TrackedWrite] {
         &self.writes[..self.len]
     }
 
@@ -83,7 +83,7 @@ pub(crate) struct Tracks {
 
 impl Tracks {
     /// Tracks for windows of `window` user writes, each track with up to `length` writes.
-    pub fn new(window: u32, length: usize, chance: SplitMix) -> Self {
+    pub(super) fn new(window: u32, length: usize, chance: SplitMix) -> Self {
         let tracks = (window / SPACING).clamp(LEAST_TRACKS, TRACKS as u32);
         Tracks {
             chance,
@@ -96,7 +96,7 @@ impl Tracks {
     }
 
     /// Begins a window. `tracks`, whose memory is reused, takes the tracks of the last window.
-    pub fn begin(&mut self, now: u32, tracks: &mut Vec<Track>) {
+    pub(super) fn begin(&mut self, now: u32, tracks: &mut Vec<Track>) {
         tracks.clear();
         std::mem::swap(tracks, &mut self.tracks);
         self.open.clear();
@@ -105,7 +105,7 @@ impl Tracks {
 
     /// The version of a page that may be followed ends at `now`: the page is written again, or
     /// trimmed.
-    pub fn end(&mut self, lba: u32, now: u32) {
+    pub(super) fn end(&mut self, lba: u32, now: u32) {
         if let Some(&track) = self.open.get(&lba) {
             let track = &mut self.tracks[track as usize];
             if let Some(last) = track.writes[..track.len].last_mut() {
@@ -118,13 +118,13 @@ impl Tracks {
     }
 
     /// Stops following a page, because it was trimmed.
-    pub fn forget(&mut self, lba: u32) {
+    pub(super) fn forget(&mut self, lba: u32) {
         self.open.remove(&lba);
     }
 
     /// True if the page that is written at `now`, and is not followed yet, is chosen.
     #[inline(always)]
-    pub fn chooses(&mut self, now: u32) -> bool {
+    pub(super) fn chooses(&mut self, now: u32) -> bool {
         let chosen = now.wrapping_sub(self.next) as i32 >= 0 && self.tracks.len() < TRACKS;
         if chosen {
             self.next = now.wrapping_add(1 + self.chance.below(2 * self.stride - 1));
@@ -133,7 +133,7 @@ impl Tracks {
     }
 
     /// Follows a chosen page from this write on.
-    pub fn follow(&mut self, lba: u32, before: Hidden) {
+    pub(super) fn follow(&mut self, lba: u32, before: Hidden) {
         let writes = [TrackedWrite::default(); LENGTH];
         self.open.insert(lba, self.tracks.len() as u32);
         self.tracks.push(Track { lba, before, writes, len: 0 });
@@ -141,7 +141,7 @@ impl Tracks {
 
     /// Adds a write to the page's track. Returns true if the page is followed, also after this
     /// write.
-    pub fn put(&mut self, lba: u32, digits: &Digits, now: u32) -> bool {
+    pub(super) fn put(&mut self, lba: u32, digits: &Digits, now: u32) -> bool {
         let Some(&track) = self.open.get(&lba) else { return false };
         let track = &mut self.tracks[track as usize];
         debug_assert_eq!(track.lba, lba);
@@ -150,7 +150,7 @@ impl Tracks {
     }
 
     /// Bytes that it holds.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.tracks.capacity() * size_of::<Track>() + self.open.capacity() * size_of::<(u32, u32)>()
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Training {
 }
 
 impl Training {
-    pub fn new(mut chance: SplitMix) -> Self {
+    pub(super) fn new(mut chance: SplitMix) -> Self {
         Training {
             network: ClassifierNetwork::random(&mut chance),
             adam: Adam::new(RATE, VALUES),
@@ -56,7 +56,7 @@ impl Training {
     }
 
     /// Begins an epoch with the present tracks.
-    pub fn begin(&mut self, labels: Labels) {
+    pub(super) fn begin(&mut self, labels: Labels) {
         self.labels = labels;
         self.order.clear();
         self.order.extend(0..self.tracks.len() as u32);
@@ -65,18 +65,18 @@ impl Training {
     }
 
     /// Batches of an epoch.
-    pub fn batches(&self) -> u32 {
+    pub(super) fn batches(&self) -> u32 {
         self.tracks.len().div_ceil(BATCH) as u32
     }
 
     /// True while an epoch goes on.
     #[inline(always)]
-    pub fn goes_on(&self) -> bool {
+    pub(super) fn goes_on(&self) -> bool {
         self.done < self.order.len()
     }
 
     /// Learns from the next batch of the epoch.
-    pub fn work(&mut self) {
+    pub(super) fn work(&mut self) {
         let batch = &self.order[self.done..(self.done + BATCH).min(self.order.len())];
         self.done += batch.len();
         self.gradient.values.fill(0.0);
@@ -93,7 +93,7 @@ impl Training {
     }
 
     /// Bytes that it holds.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         5 * size_of_val(&self.network.values[..])
             + self.tracks.capacity() * size_of::<Track>()
             + size_of_val(&self.order[..])

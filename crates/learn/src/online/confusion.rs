@@ -26,13 +26,13 @@ pub(crate) struct Confusion {
 
 impl Confusion {
     /// Counts in the matrix.
-    pub const COUNTS: usize = 4;
+    pub(super) const COUNTS: usize = 4;
 
     /// No count exceeds this: fading keeps counts well below it.
-    pub const LARGEST: f32 = 10_000.0;
+    pub(super) const LARGEST: f32 = 10_000.0;
 
     /// Restores what [`Confusion::counts`] gave.
-    pub fn of(counts: &[f32]) -> Self {
+    pub(super) fn of(counts: &[f32]) -> Self {
         match *counts {
             [true_positives, false_positives, false_negatives, true_negatives] => {
                 Confusion { true_positives, false_positives, false_negatives, true_negatives }
@@ -42,12 +42,12 @@ impl Confusion {
     }
 
     /// The counts, as a memory stores them.
-    pub fn counts(&self) -> [f32; Self::COUNTS] {
+    pub(super) fn counts(&self) -> [f32; Self::COUNTS] {
         [self.true_positives, self.false_positives, self.false_negatives, self.true_negatives]
     }
 
     /// Adds a sample that was `taken` for frozen or not, and turned out to be `frozen` or not.
-    pub fn add(&mut self, taken: bool, frozen: bool) {
+    pub(super) fn add(&mut self, taken: bool, frozen: bool) {
         *self = Confusion::of(&self.counts().map(|count| count * FADE));
         *match (taken, frozen) {
             (true, true) => &mut self.true_positives,
@@ -58,7 +58,7 @@ impl Confusion {
     }
 
     /// True if the model's predictions are good enough to use.
-    pub fn is_trusted(&self) -> bool {
+    pub(super) fn is_trusted(&self) -> bool {
         let all: f32 = self.counts().iter().sum();
         f64::from(all) >= FEWEST
             && self.precision() >= LEAST_PRECISION
@@ -66,17 +66,17 @@ impl Confusion {
     }
 
     /// Share of pages taken for frozen that were frozen.
-    pub fn precision(&self) -> f64 {
+    pub(super) fn precision(&self) -> f64 {
         share(self.true_positives, self.false_positives)
     }
 
     /// Share of pages not frozen that were taken for frozen.
-    pub fn false_positive_rate(&self) -> f64 {
+    pub(super) fn false_positive_rate(&self) -> f64 {
         share(self.false_positives, self.true_negatives)
     }
 
     /// Share of frozen pages that were taken for frozen.
-    pub fn recall(&self) -> f64 {
+    pub(super) fn recall(&self) -> f64 {
         share(self.true_positives, self.false_negatives)
     }
 }

@@ -61,7 +61,7 @@ pub(crate) struct Labelled<'a> {
 
 impl Watch {
     /// Watches nothing yet; samples will have `width` features.
-    pub fn new(width: usize, chance: SplitMix) -> Self {
+    pub(super) fn new(width: usize, chance: SplitMix) -> Self {
         Watch {
             width,
             chance,
@@ -76,7 +76,12 @@ impl Watch {
     /// Passes the labelled samples of the oldest epoch to `visit` if its horizon is over, and
     /// returns true in that case. `now` is the time modulo 2^32, `valid` the valid pages of the
     /// volume.
-    pub fn finish_epoch(&mut self, now: u32, valid: u32, visit: impl FnMut(&Labelled<'_>)) -> bool {
+    pub(super) fn finish_epoch(
+        &mut self,
+        now: u32,
+        valid: u32,
+        visit: impl FnMut(&Labelled<'_>),
+    ) -> bool {
         self.now += u64::from(now.wrapping_sub(self.now as u32));
         if self.now >= self.current.begin + self.current.horizon / EPOCHS {
             let horizon = u64::from(valid).max(EPOCHS);
@@ -115,7 +120,7 @@ impl Watch {
 
     /// Decides whether the next page that cleaning meets becomes a sample; returns its place among
     /// them.
-    pub fn choose(&mut self) -> Option<usize> {
+    pub(super) fn choose(&mut self) -> Option<usize> {
         let epoch = &mut self.current;
         epoch.seen += 1;
         if epoch.samples.len() < SAMPLES {
@@ -126,7 +131,7 @@ impl Watch {
     }
 
     /// Watches a page from now on, in a place that [`Watch::choose`] gave.
-    pub fn put(&mut self, place: usize, lba: u32, row: &[f32], taken: Option<bool>) {
+    pub(super) fn put(&mut self, place: usize, lba: u32, row: &[f32], taken: Option<bool>) {
         let (epoch, sample) = (&mut self.current, WatchedPage { lba, time: self.now, taken });
         epoch.latest = self.now;
         match epoch.samples.get_mut(place) {
@@ -142,12 +147,12 @@ impl Watch {
     }
 
     /// A watched version of a page ended: `written` again, or trimmed.
-    pub fn end(&mut self, lba: u32, written: bool) {
+    pub(super) fn end(&mut self, lba: u32, written: bool) {
         self.ends.push((lba, self.now, written));
     }
 
     /// Bytes that the samples take.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let epochs = self.waiting.iter().chain([&self.current]);
         let samples = epochs.map(|e| size_of_val(&e.samples[..]) + size_of_val(&e.rows[..]));
         samples.sum::<usize>() + self.ends.len() * size_of::<(u32, u64, bool)>()

@@ -25,7 +25,7 @@ struct Request {
 
 /// A trace with all that can be known about it.
 #[derive(Clone)]
-pub struct Trace {
+pub(crate) struct Trace {
     requests: Vec<Request>,
     pub words: Vec<u32>,
     /// The number of writes before each trim, and the trimmed page.
@@ -79,7 +79,7 @@ impl Trace {
 
     /// Replays a range of the trace's writes, in the form `writes`, and makes the trims before each
     /// of them.
-    pub fn replay<S: Scheme>(
+    pub(crate) fn replay<S: Scheme>(
         &self,
         volume: &mut Volume<S>,
         writes: &Writes<'_>,
@@ -95,28 +95,28 @@ impl Trace {
     }
 
     /// The pages that are trimmed right before write `i`.
-    pub fn trims_before(&self, i: usize) -> impl Iterator<Item = u32> {
+    pub(crate) fn trims_before(&self, i: usize) -> impl Iterator<Item = u32> {
         self.trims.iter().filter(move |(at, _)| *at == i).map(|(_, lba)| *lba)
     }
 
-    pub fn writes(&self) -> Writes<'_> {
+    pub(crate) fn writes(&self) -> Writes<'_> {
         let (starts, lifespans) = (Some(&self.starts[..]), Some(&self.lifespans[..]));
         let following = Some(&self.following[..]);
         Writes { starts, following, lifespans, ..Writes::new(&self.words) }
     }
 
     /// True if write `i` begins a request.
-    pub fn begins(&self, i: usize) -> bool {
+    pub(crate) fn begins(&self, i: usize) -> bool {
         self.starts[i / 64] >> (i % 64) & 1 == 1
     }
 
     /// Pages of its request that follow write `i`, 3 at most.
-    pub fn following(&self, i: usize) -> u8 {
+    pub(crate) fn following(&self, i: usize) -> u8 {
         (self.request_pages(i) - 1).min(3) as u8
     }
 
     /// Pages from write `i` to the end of its request.
-    pub fn request_pages(&self, i: usize) -> u32 {
+    pub(crate) fn request_pages(&self, i: usize) -> u32 {
         let more = (i + 1..self.words.len()).take_while(|&j| !self.begins(j));
         more.count() as u32 + 1
     }
@@ -129,7 +129,7 @@ impl fmt::Debug for Trace {
 }
 
 #[derive(Clone, Debug)]
-pub struct Case {
+pub(crate) struct Case {
     pub scheme: &'static str,
     pub victim: &'static str,
     pub options: Options,
@@ -148,7 +148,7 @@ pub struct Case {
 const UNIT: u32 = 3;
 
 /// A check of a case.
-pub trait Check {
+pub(crate) trait Check {
     /// Each call of `scheme` makes another scheme in its first state.
     fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError>;
 }
@@ -156,19 +156,19 @@ pub trait Check {
 impl Case {
     /// Checks the case without the type of its scheme, as stores know it, and the simulator if it
     /// is of records.
-    pub fn check(&self, check: impl Check) -> Result<(), TestCaseError> {
+    pub(crate) fn check(&self, check: impl Check) -> Result<(), TestCaseError> {
         let spec = SchemeSpec::parse(self.scheme).unwrap();
         check.check(self, &|| -> AnyScheme { spec.build_any(&self.setup()).unwrap() })
     }
 
     /// Checks a case of whole pages with the type of its scheme, as the simulator knows it.
-    pub fn check_typed(&self, check: impl Check) -> Result<(), TestCaseError> {
+    pub(crate) fn check_typed(&self, check: impl Check) -> Result<(), TestCaseError> {
         let spec = SchemeSpec::parse(self.scheme).unwrap();
         spec.build(&self.setup(), Twice { case: self, check }).unwrap()
     }
 
     /// The trace's writes with the lengths of their records.
-    pub fn writes(&self) -> Writes<'_> {
+    pub(crate) fn writes(&self) -> Writes<'_> {
         let lengths = Some(Lengths {
             bytes: &self.bytes,
             unit: UNIT,
@@ -180,26 +180,26 @@ impl Case {
     }
 
     /// Units of the images that merges of the version make which write `i` is.
-    pub fn merged(&self, i: usize) -> Vec<u32> {
+    pub(crate) fn merged(&self, i: usize) -> Vec<u32> {
         let of_version = self.merges.iter().filter(|merge| merge.write as usize == i);
         let units = |bytes: u16| u32::from(bytes).div_ceil(UNIT).clamp(1, self.options.page_units);
         of_version.map(|merge| units(merge.bytes)).collect()
     }
 
     /// An empty volume of whole pages.
-    pub fn volume<S: Scheme>(&self, scheme: S) -> Volume<S> {
+    pub(crate) fn volume<S: Scheme>(&self, scheme: S) -> Volume<S> {
         Volume::new(self.options, scheme, self.policy()).unwrap()
     }
 
     /// An empty volume of records; `None` for a scheme that places whole pages only.
-    pub fn volume_of_records<S: Scheme>(&self, scheme: S) -> Option<Volume<S>> {
+    pub(crate) fn volume_of_records<S: Scheme>(&self, scheme: S) -> Option<Volume<S>> {
         match Volume::in_records(self.options, scheme, self.policy()) {
             Err(LogError::WholePages) => None,
             volume => Some(volume.unwrap()),
         }
     }
 
-    pub fn policy(&self) -> Box<dyn VictimPolicy> {
+    pub(crate) fn policy(&self) -> Box<dyn VictimPolicy> {
         victims::build(self.victim, 11).unwrap()
     }
 
@@ -238,7 +238,7 @@ impl<C: Check> Visitor for Twice<'_, C> {
 }
 
 /// Schemes that need no more knowledge of the future than `most`.
-pub fn schemes(most: Foresight) -> impl Strategy<Value = &'static str> {
+pub(crate) fn schemes(most: Foresight) -> impl Strategy<Value = &'static str> {
     let known = SCHEMES.iter().filter(|e| e.foresight <= most);
     prop::sample::select(known.map(|e| e.info.name).collect::<Vec<_>>())
 }
@@ -299,7 +299,7 @@ fn trace(space: u32) -> impl Strategy<Value = Trace> {
 }
 
 /// Cases of schemes that need no more foresight than `most`.
-pub fn cases(most: Foresight) -> impl Strategy<Value = Case> {
+pub(crate) fn cases(most: Foresight) -> impl Strategy<Value = Case> {
     let case = (schemes(most), policies(), volume());
     case.prop_flat_map(|(scheme, victim, options)| {
         let bytes = Vec::new();
@@ -317,7 +317,7 @@ pub fn cases(most: Foresight) -> impl Strategy<Value = Case> {
 }
 
 /// The same cases with pages of several units, and records of any length.
-pub fn record_cases(most: Foresight) -> impl Strategy<Value = Case> {
+pub(crate) fn record_cases(most: Foresight) -> impl Strategy<Value = Case> {
     let pages = prop_oneof![Just(0), 2..40u32];
     let header = (0..200u32, 0..3u32, 0..3u32);
     (cases(most), 2..9u32, pages, header).prop_flat_map(|(case, page_units, pages, header)| {
@@ -338,7 +338,7 @@ fn longest(page_units: u32) -> u16 {
 
 /// The same cases with deltas, tails and merges, and zones for them: for so many hundredths of the
 /// longest.
-pub fn delta_cases(
+pub(crate) fn delta_cases(
     most: Foresight,
     room: impl Strategy<Value = u32>,
 ) -> impl Strategy<Value = Case> {

@@ -26,7 +26,7 @@ type Place = (u32, usize);
 type Record = (u32, usize);
 
 /// A write of a page by the user.
-pub struct PageWrite {
+pub(crate) struct PageWrite {
     /// The LBA of the page, and whether this is its last write.
     pub word: u32,
     /// Units of the record.
@@ -42,7 +42,7 @@ pub struct PageWrite {
     pub merged: Vec<u32>,
 }
 
-pub struct Model {
+pub(crate) struct Model {
     scheme: AnyScheme,
     policy: Box<dyn VictimPolicy>,
     options: Options,
@@ -85,7 +85,11 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn new(options: Options, scheme: impl Scheme, policy: Box<dyn VictimPolicy>) -> Self {
+    pub(crate) fn new(
+        options: Options,
+        scheme: impl Scheme,
+        policy: Box<dyn VictimPolicy>,
+    ) -> Self {
         let scheme = AnyScheme::of(scheme).expect("a page state of so many words");
         let classes = scheme.classes();
         let zone_pages = options.zone_pages - scheme.meta_pages();
@@ -126,12 +130,12 @@ impl Model {
         model
     }
 
-    pub fn place_of(&self, lba: u32) -> Option<Place> {
+    pub(crate) fn place_of(&self, lba: u32) -> Option<Place> {
         self.map.get(&lba).copied()
     }
 
     /// Writes a page, and cleans when the trigger asks.
-    pub fn write(&mut self, write: PageWrite) -> Result<(), LogError> {
+    pub(crate) fn write(&mut self, write: PageWrite) -> Result<(), LogError> {
         let page = write.word & MAX_LBA;
         let (lba, units) = self.record_of(page, &write);
         let PageWrite { word, lifespan, request, following, merged, .. } = write;
@@ -230,7 +234,7 @@ impl Model {
     }
 
     /// Forgets a page, as if it had never been written.
-    pub fn trim(&mut self, page: u32) {
+    pub(crate) fn trim(&mut self, page: u32) {
         self.parts(page).into_iter().for_each(|part| self.forget(part));
     }
 
@@ -589,12 +593,12 @@ impl Model {
         self.free.len() == 1 && self.options.capacity.zones().is_some()
     }
 
-    pub fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         let most = (0..self.open.len()).map(|class| self.room(class)).max();
         self.can_open() || most.unwrap() >= self.options.page_units as usize
     }
 
-    pub fn full(&self) -> LogError {
+    pub(crate) fn full(&self) -> LogError {
         let slots = (self.zones.len() - 1) as u64 * self.zone_units() as u64;
         LogError::Full { valid: self.map.len() as u64, slots }
     }

@@ -18,7 +18,7 @@ use crate::cases::{Case, Check, cases};
 use crate::stub::Stub;
 
 /// Places a user write, and puts its entry back into the map.
-pub fn place_user<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<Placed, LogError> {
+pub(crate) fn place_user<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<Placed, LogError> {
     let mut entry = volume.entry_of(lba);
     let placed = volume.place_user(lba.into(), &mut entry, Units::PAGE, 0, None)?;
     volume.set_entry(lba, entry);

@@ -11,7 +11,7 @@ use frostline_placement::{
 /// State that the log keeps with a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Tally {
+pub(crate) struct Tally {
     pub user_writes: u32,
     pub relocations: u32,
     pub clamps: u32,
@@ -25,7 +25,7 @@ impl PageState for Tally {
 
 /// User writes go to class LBA mod classes, relocations to the next one.
 #[derive(Clone, Debug, Default)]
-pub struct Stub {
+pub(crate) struct Stub {
     classes: usize,
     batch: Vec<u32>,
     /// The state of each page when it was placed last.
@@ -33,7 +33,7 @@ pub struct Stub {
 }
 
 impl Stub {
-    pub fn new(classes: usize) -> Self {
+    pub(crate) fn new(classes: usize) -> Self {
         Stub { classes, ..Stub::default() }
     }
 }

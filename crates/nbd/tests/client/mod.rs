@@ -13,38 +13,38 @@ use frostline_nbd::{Address, Server};
 use frostline_store::{Cleaning, Format, Open, Store};
 use frostline_zone::{Device, Shape, in_memory};
 
-pub const PAGE: u64 = 4096;
+pub(crate) const PAGE: u64 = 4096;
 
-pub const READ: u16 = 0;
-pub const WRITE: u16 = 1;
-pub const FLUSH: u16 = 3;
-pub const TRIM: u16 = 4;
-pub const WRITE_ZEROES: u16 = 6;
-pub const BLOCK_STATUS: u16 = 7;
+pub(crate) const READ: u16 = 0;
+pub(crate) const WRITE: u16 = 1;
+pub(crate) const FLUSH: u16 = 3;
+pub(crate) const TRIM: u16 = 4;
+pub(crate) const WRITE_ZEROES: u16 = 6;
+pub(crate) const BLOCK_STATUS: u16 = 7;
 
-pub const FUA: u16 = 1;
-pub const NO_HOLE: u16 = 2;
-pub const ONE_PIECE: u16 = 4;
-pub const FAST_ZERO: u16 = 16;
+pub(crate) const FUA: u16 = 1;
+pub(crate) const NO_HOLE: u16 = 2;
+pub(crate) const ONE_PIECE: u16 = 4;
+pub(crate) const FAST_ZERO: u16 = 16;
 
 /// A device in memory of 24 zones of 256 KiB.
-pub fn memory() -> Arc<dyn Device> {
+pub(crate) fn memory() -> Arc<dyn Device> {
     let bytes = 24 * (256 << 10);
     in_memory(&Shape { bytes, zone_bytes: Some(256 << 10), ..Shape::default() }).unwrap()
 }
 
-pub fn format(device: &Arc<dyn Device>) {
+pub(crate) fn format(device: &Arc<dyn Device>) {
     Store::format(device.clone(), &Format::default()).unwrap();
 }
 
 /// A store without background work: everything happens in the order of its calls.
-pub fn open(device: &Arc<dyn Device>) -> Store {
+pub(crate) fn open(device: &Arc<dyn Device>) -> Store {
     let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
     Store::open(device.clone(), open).unwrap()
 }
 
 /// Serves a store on a socket while `during` runs.
-pub fn serving<T>(
+pub(crate) fn serving<T>(
     store: &Store,
     is_read_only: bool,
     socket: &Path,
@@ -59,7 +59,7 @@ pub fn serving<T>(
 }
 
 /// The same with a server that was set up.
-pub fn serving_by<T>(
+pub(crate) fn serving_by<T>(
     server: Server,
     store: &Store,
     is_read_only: bool,
@@ -82,7 +82,7 @@ pub fn serving_by<T>(
 }
 
 /// A connection to a server.
-pub struct Client {
+pub(crate) struct Client {
     stream: UnixStream,
     is_structured: bool,
     cookie: u64,
@@ -94,18 +94,18 @@ pub struct Client {
 
 /// A reply: bytes, or the number of an error; for block status, the bytes are pairs of length and
 /// flags.
-pub type Reply = Result<Vec<u8>, u32>;
+pub(crate) type Reply = Result<Vec<u8>, u32>;
 
 impl Client {
     /// A connection before the handshake. It has a time limit for answers.
-    pub fn raw(socket: &Path) -> UnixStream {
+    pub(crate) fn raw(socket: &Path) -> UnixStream {
         let stream = UnixStream::connect(socket).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream
     }
 
     /// A connection that is ready for requests.
-    pub fn new(socket: &Path, is_structured: bool) -> Client {
+    pub(crate) fn new(socket: &Path, is_structured: bool) -> Client {
         let stream = Client::raw(socket);
         let mut client = Client { stream, is_structured, cookie: 0, size: 0, flags: 0 };
         client.greet();
@@ -123,7 +123,7 @@ impl Client {
     }
 
     /// The beginning of a handshake.
-    pub fn greet(&mut self) {
+    pub(crate) fn greet(&mut self) {
         let mut hello = [0; 18];
         self.stream.read_exact(&mut hello).unwrap();
         assert_eq!(hello, *b"NBDMAGICIHAVEOPT\x00\x03");
@@ -131,7 +131,7 @@ impl Client {
     }
 
     /// A connection in the middle of its handshake.
-    pub fn greeted(socket: &Path) -> Client {
+    pub(crate) fn greeted(socket: &Path) -> Client {
         let stream = Client::raw(socket);
         let mut client = Client { stream, is_structured: false, cookie: 0, size: 0, flags: 0 };
         client.greet();
@@ -139,7 +139,7 @@ impl Client {
     }
 
     /// Sends an option; returns the replies up to an acknowledgement, or the number of an error.
-    pub fn option(&mut self, option: u32, data: &[u8]) -> Result<Vec<(u32, Vec<u8>)>, u32> {
+    pub(crate) fn option(&mut self, option: u32, data: &[u8]) -> Result<Vec<(u32, Vec<u8>)>, u32> {
         let length = data.len() as u32;
         let head = [&b"IHAVEOPT"[..], &option.to_be_bytes(), &length.to_be_bytes(), data];
         self.stream.write_all(&head.concat()).unwrap();
@@ -160,7 +160,7 @@ impl Client {
     }
 
     /// Sends a request and waits for its reply.
-    pub fn ask(
+    pub(crate) fn ask(
         &mut self,
         command: u16,
         flags: u16,
@@ -173,7 +173,7 @@ impl Client {
     }
 
     /// Sends a request.
-    pub fn send(
+    pub(crate) fn send(
         &mut self,
         command: u16,
         flags: u16,
@@ -248,6 +248,6 @@ impl Client {
 }
 
 /// A text that follows its length.
-pub fn text(text: &[u8]) -> Vec<u8> {
+pub(crate) fn text(text: &[u8]) -> Vec<u8> {
     [&(text.len() as u32).to_be_bytes()[..], text].concat()
 }

@@ -13,7 +13,7 @@ use super::pool::Pool;
 use crate::{Choice, VictimPolicy, ZoneView};
 
 /// Classes that groups may have: the hot group and the chain.
-pub const CLASSES: usize = MOST_GROUPS + 1;
+pub(crate) const CLASSES: usize = MOST_GROUPS + 1;
 /// Version of the bytes of [`Groups::memory`].
 const VERSION: u8 = 1;
 /// The number of groups that share a pool, if the pool is not the last group alone.
@@ -21,7 +21,7 @@ const POOLED: usize = 4;
 
 /// The groups of a volume.
 #[derive(Clone, Debug)]
-pub struct Groups {
+pub(crate) struct Groups {
     /// Target of each sized group, in sealed zones.
     sizes: Vec<u32>,
     /// The class of the last group.
@@ -44,34 +44,34 @@ impl Default for Groups {
 
 impl Groups {
     /// Groups without sizes: all up to the class `last` share a pool.
-    pub fn up_to(last: usize) -> Self {
+    pub(crate) fn up_to(last: usize) -> Self {
         Groups { last, ..Groups::default() }
     }
 
     /// Targets of the sized groups.
-    pub fn sizes(&self) -> &[u32] {
+    pub(crate) fn sizes(&self) -> &[u32] {
         &self.sizes
     }
 
     /// The class of the last group.
-    pub fn last(&self) -> usize {
+    pub(crate) fn last(&self) -> usize {
         self.last
     }
 
     /// The class that valid pages of a victim of this class go to.
     #[inline(always)]
-    pub fn after(&self, class: usize) -> usize {
+    pub(crate) fn after(&self, class: usize) -> usize {
         (class + 1).min(self.last)
     }
 
     /// The targets as bytes, to be kept across a restart.
-    pub fn memory(&self) -> Vec<u8> {
+    pub(crate) fn memory(&self) -> Vec<u8> {
         let sizes = self.sizes.iter().flat_map(|size| size.to_le_bytes());
         [VERSION, self.last as u8].into_iter().chain(sizes).collect()
     }
 
     /// Restores the targets of [`Groups::memory`]; ignores damaged bytes.
-    pub fn recall(&mut self, memory: &[u8]) {
+    pub(crate) fn recall(&mut self, memory: &[u8]) {
         let [VERSION, last, sizes @ ..] = memory else { return };
         let (sizes, rest) = sizes.as_chunks();
         let last = usize::from(*last);
@@ -82,14 +82,14 @@ impl Groups {
     }
 
     /// A zone was sealed.
-    pub fn sealed(&mut self, zone: u32, class: usize) {
+    pub(crate) fn sealed(&mut self, zone: u32, class: usize) {
         if class < self.sizes.len() {
             self.queues[class].push_back(zone);
         }
     }
 
     /// A zone is free again.
-    pub fn reclaimed(&mut self, zone: u32, class: usize) {
+    pub(crate) fn reclaimed(&mut self, zone: u32, class: usize) {
         let queue = &mut self.queues[class];
         if let Some(place) = queue.iter().position(|&z| z == zone) {
             queue.remove(place);
@@ -100,7 +100,7 @@ impl Groups {
     /// policy's choice in the pool. If that oldest zone has too little garbage to be a victim, it
     /// joins the next group uncopied. False if only sized groups have garbage, and none of them is
     /// too long.
-    pub fn pick(
+    pub(crate) fn pick(
         &mut self,
         zones: &ZoneView<'_>,
         policy: &mut dyn VictimPolicy,
@@ -133,7 +133,7 @@ impl Groups {
     /// Divides the zones anew, with targets for the groups before the last. The last group is the
     /// pool; further relocations divide it into `parts` classes. No page is moved. Zones of the old
     /// last group join the new last group, and so do the oldest zones of groups that are too long.
-    pub fn divide(
+    pub(crate) fn divide(
         &mut self,
         sizes: impl Iterator<Item = u32>,
         parts: usize,
@@ -180,14 +180,14 @@ impl Groups {
     }
 
     /// Makes the groups from `first` on one pool.
-    pub fn merge(&mut self, first: usize) {
+    pub(crate) fn merge(&mut self, first: usize) {
         self.sizes.truncate(first);
         self.last = (first.max(1) + POOLED - 1).max(self.last).min(CLASSES - 1);
         self.queues[first..].iter_mut().for_each(VecDeque::clear);
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let queued: usize = self.queues.iter().map(VecDeque::capacity).sum();
         queued * size_of::<u32>() + self.pool.bytes()
     }

@@ -19,7 +19,7 @@ impl Victims {
 
 /// Measurements of a volume.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub(crate) struct Measured {
     zone_pages: u32,
     /// Victims of each group since [`Measured::start_groups`].
     groups: [Victims; CLASSES],
@@ -37,7 +37,7 @@ pub struct Measured {
 
 impl Measured {
     /// Measurements before the first page.
-    pub fn new(zone_pages: u32) -> Self {
+    pub(crate) fn new(zone_pages: u32) -> Self {
         Measured {
             zone_pages,
             groups: Default::default(),
@@ -53,12 +53,12 @@ impl Measured {
 
     /// A user write went to the hot group.
     #[inline(always)]
-    pub fn hot_write(&mut self) {
+    pub(crate) fn hot_write(&mut self) {
         self.hot_writes += 1;
     }
 
     /// A zone with `valid` valid pages is cleaned.
-    pub fn victim(&mut self, class: usize, valid: u32) {
+    pub(crate) fn victim(&mut self, class: usize, valid: u32) {
         self.copied += u64::from(valid);
         if class < CLASSES {
             self.copied_from_groups += u64::from(valid);
@@ -70,19 +70,19 @@ impl Measured {
     }
 
     /// A zone with `valid` valid pages leaves a group, cleaned or uncopied.
-    pub fn passed(&mut self, class: usize, valid: u32) {
+    pub(crate) fn passed(&mut self, class: usize, valid: u32) {
         if let Some(group) = self.groups.get_mut(class) {
             group.add(self.zone_pages, valid);
         }
     }
 
     /// Records the zones of the hot group when one of them is cleaned.
-    pub fn hot_zones(&mut self, zones: u32) {
+    pub(crate) fn hot_zones(&mut self, zones: u32) {
         self.hot_zones += u64::from(zones);
     }
 
     /// Ends the window of the write amplification once it is `length` user writes long.
-    pub fn at(&mut self, now: u32, length: u32) {
+    pub(crate) fn at(&mut self, now: u32, length: u32) {
         let (from, copied) = *self.window.get_or_insert((now, self.copied));
         let written = now.wrapping_sub(from);
         if written >= length {
@@ -92,35 +92,35 @@ impl Measured {
     }
 
     /// Write amplification of the last whole window; infinite before the first.
-    pub fn waf(&self) -> f64 {
+    pub(crate) fn waf(&self) -> f64 {
         self.waf
     }
 
     /// Starts the measurement of the groups' victims anew.
-    pub fn start_groups(&mut self) {
+    pub(crate) fn start_groups(&mut self) {
         self.groups = Default::default();
         self.copied_from_groups = 0;
     }
 
     /// Pages that were copied out of all groups since [`Measured::start_groups`].
-    pub fn copied_from_groups(&self) -> u64 {
+    pub(crate) fn copied_from_groups(&self) -> u64 {
         self.copied_from_groups
     }
 
     /// Share of valid pages in the zones that left a group; `None` if none did.
-    pub fn valid(&self, class: usize) -> Option<f64> {
+    pub(crate) fn valid(&self, class: usize) -> Option<f64> {
         let Victims { pages, valid } = *self.groups.get(class)?;
         (pages > 0).then(|| valid as f64 / pages as f64)
     }
 
     /// Starts the measurement of the hot group anew.
-    pub fn start_hot(&mut self) {
+    pub(crate) fn start_hot(&mut self) {
         (self.hot, self.hot_writes, self.hot_zones) = (Victims::default(), 0, 0);
     }
 
     /// The hot group as it was measured during `written` user writes. One that had no victim has
     /// the zones that its writes fill.
-    pub fn hot(&self, written: u32) -> Hot {
+    pub(crate) fn hot(&self, written: u32) -> Hot {
         let share = self.hot_writes as f64 / f64::from(written.max(1));
         if share <= 0.0 {
             return Hot::NONE;

@@ -10,7 +10,7 @@
 use super::survival::SurvivalCurve;
 
 /// The most groups of a chain.
-pub const MOST_GROUPS: usize = 9;
+pub(crate) const MOST_GROUPS: usize = 9;
 
 /// The hotter kind of pages in the last group has a lifespan below this share of the mean.
 const HOTTER: f64 = 0.7;
@@ -19,7 +19,7 @@ const RELIABLE: f64 = 0.98;
 
 /// A volume that shall be divided into groups. Pages and zones are whole numbers held as `f64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Space {
+pub(crate) struct Space {
     /// Pages in a zone.
     pub zone_pages: f64,
     /// Zones of all groups together, open ones included.
@@ -32,7 +32,7 @@ pub struct Space {
 
 /// The hot group.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hot {
+pub(crate) struct Hot {
     /// Zones, the open one included.
     pub zones: u32,
     /// Share of the user writes that go to the hot group.
@@ -45,11 +45,11 @@ pub struct Hot {
 
 impl Hot {
     /// No hot group.
-    pub const NONE: Hot = Hot { zones: 0, share: 0.0, leak: 0.0, lifetime: 0.0 };
+    pub(crate) const NONE: Hot = Hot { zones: 0, share: 0.0, leak: 0.0, lifetime: 0.0 };
 
     /// A hot group of `zones` zones that takes exactly the versions that die in it. `None` if too
     /// few versions are short-lived.
-    pub fn of_size(zones: u32, survival: &SurvivalCurve, zone_pages: f64) -> Option<Hot> {
+    pub(crate) fn of_size(zones: u32, survival: &SurvivalCurve, zone_pages: f64) -> Option<Hot> {
         let lifetime = survival.age_of_queue(f64::from(zones) * zone_pages)?;
         Some(Hot { zones, share: 1.0 - survival.alive(lifetime), leak: 0.0, lifetime })
     }
@@ -59,7 +59,7 @@ impl Hot {
     /// die elsewhere, sooner. So the lifetime is at most that within which no more versions die
     /// than die in the group.
     #[must_use]
-    pub fn with_own_deaths(self, survival: &SurvivalCurve) -> Hot {
+    pub(crate) fn with_own_deaths(self, survival: &SurvivalCurve) -> Hot {
         let deaths = self.share * (1.0 - self.leak);
         let most = survival.age_at(1.0 - deaths).unwrap_or(f64::INFINITY);
         Hot { lifetime: self.lifetime.min(most), ..self }
@@ -68,14 +68,14 @@ impl Hot {
 
 /// The zones of each group of the chain, the last group included.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Chain {
+pub(crate) struct Chain {
     zones: [u32; MOST_GROUPS],
     groups: usize,
 }
 
 impl Chain {
     /// One group of `zones` zones.
-    pub fn whole(zones: u32) -> Self {
+    pub(crate) fn whole(zones: u32) -> Self {
         let mut chain = Chain { zones: [0; MOST_GROUPS], groups: 1 };
         chain.zones[0] = zones;
         chain
@@ -84,7 +84,7 @@ impl Chain {
     /// The chain with one more group, of no zones, before the group at `place`. The chain must have
     /// less than [`MOST_GROUPS`].
     #[must_use]
-    pub fn with_group(mut self, place: usize) -> Self {
+    pub(crate) fn with_group(mut self, place: usize) -> Self {
         self.zones.copy_within(place..self.groups, place + 1);
         self.zones[place] = 0;
         self.groups += 1;
@@ -92,7 +92,7 @@ impl Chain {
     }
 
     /// The groups before the last.
-    pub fn queues(&self) -> &[u32] {
+    pub(crate) fn queues(&self) -> &[u32] {
         &self.zones[..self.groups - 1]
     }
 }
@@ -113,7 +113,7 @@ impl std::ops::DerefMut for Chain {
 
 /// The predicted figures of a division into groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prediction {
+pub(crate) struct Prediction {
     /// Write amplification.
     pub waf: f64,
     /// Share of valid pages in the victims of each group of the chain.
@@ -123,7 +123,7 @@ pub struct Prediction {
 /// Predicts what a division costs. `chain` has the zones of each group of the chain, the last group
 /// included. `None` if the division can't be kept: the last group has no room for its valid pages,
 /// or pages grow older in the queues than any that were observed.
-pub fn predict(
+pub(crate) fn predict(
     survival: &SurvivalCurve,
     space: &Space,
     hot: &Hot,
@@ -192,7 +192,7 @@ fn hotter(survival: &SurvivalCurve, since: f64, endless: f64) -> (f64, f64) {
 /// Write amplification of greedy cleaning. There are `room` times as many slots as pages, and the
 /// share `pages` (f) of the pages receives the share `writes` (r) of the writes. It is the root A
 /// of A = 1 + r / (exp(r room / (f A)) - 1) + (1 - r) / (exp((1 - r) room / ((1 - f) A)) - 1).
-pub fn desnoyers(room: f64, writes: f64, pages: f64) -> f64 {
+pub(crate) fn desnoyers(room: f64, writes: f64, pages: f64) -> f64 {
     let term = |r: f64, f: f64, a: f64| match r > 1e-6 && f > 1e-6 {
         true => r / ((r * room / (f * a)).exp_m1()),
         false => 0.0,

@@ -5,7 +5,7 @@ use crate::{Choice, VictimPolicy, ZoneView};
 
 /// A view of the zones in which zones outside the pool can't be victims. Its memory is reused.
 #[derive(Clone, Debug, Default)]
-pub struct Pool {
+pub(crate) struct Pool {
     /// Garbage of each zone in the pool; negative for zones outside.
     garbage: Vec<i32>,
 }
@@ -13,7 +13,7 @@ pub struct Pool {
 impl Pool {
     /// The policy's choice among the zones of the classes from `first` on, with the class changes
     /// of `choice` already made.
-    pub fn pick(
+    pub(crate) fn pick(
         &mut self,
         first: usize,
         zones: &ZoneView<'_>,
@@ -36,7 +36,7 @@ impl Pool {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.garbage.capacity() * size_of::<i32>()
     }
 }

@@ -19,7 +19,7 @@ const SHRUNK: f64 = 0.8;
 
 /// Clusters of lifespans.
 #[derive(Clone, Debug)]
-pub struct Clusters {
+pub(crate) struct Clusters {
     /// Largest lifespan of every cluster but the last.
     cuts: Vec<u32>,
     /// Lifespans, each with its share of all user writes; those of frozen versions are left out.
@@ -28,7 +28,7 @@ pub struct Clusters {
 
 /// A volume whose zones shall be given to groups. Pages and zones are whole numbers held as `f64`.
 #[derive(Clone, Copy, Debug)]
-pub struct SizedVolume {
+pub(crate) struct SizedVolume {
     /// Zones, open ones included.
     pub zones: f64,
     /// Pages in a zone.
@@ -48,7 +48,7 @@ struct Sizing {
 
 impl Clusters {
     /// Clusters with these cuts, of the lifespans that end within `writes` user writes.
-    pub fn new(cuts: Vec<u32>, lifespans: &BTreeMap<u32, u64>, writes: usize) -> Self {
+    pub(crate) fn new(cuts: Vec<u32>, lifespans: &BTreeMap<u32, u64>, writes: usize) -> Self {
         let share = |(&lifespan, &count): (&u32, &u64)| {
             (f64::from(lifespan.max(1)), count as f64 / writes.max(1) as f64)
         };
@@ -56,19 +56,19 @@ impl Clusters {
     }
 
     /// The number of clusters.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.cuts.len() + 1
     }
 
     /// The cluster of a lifespan.
     #[inline(always)]
-    pub fn of(&self, lifespan: u32) -> usize {
+    pub(crate) fn of(&self, lifespan: u32) -> usize {
         self.cuts.partition_point(|&cut| lifespan > cut)
     }
 
     /// Sealed zones of each group but the last, and the predicted write amplification; `None` if
     /// the volume has no room.
-    pub fn sizes(&self, volume: &SizedVolume) -> Option<(Vec<u32>, f64)> {
+    pub(crate) fn sizes(&self, volume: &SizedVolume) -> Option<(Vec<u32>, f64)> {
         let mut times: Vec<f64> = self.cuts.iter().map(|&cut| f64::from(cut) + 1.0).collect();
         let least = volume.zone_pages;
         let mut best = loop {
@@ -145,7 +145,7 @@ impl Clusters {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.cuts.capacity() * 4 + self.lifespans.capacity() * 16
     }
 }

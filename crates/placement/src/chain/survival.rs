@@ -5,7 +5,7 @@
 /// Ages are in user writes. The curve is known at multiples of a unit and linear in between. Its
 /// sums are prefix sums, so each answer costs the same however long the curve is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SurvivalCurve {
+pub(crate) struct SurvivalCurve {
     unit: f64,
     /// Share that lives for `k` units or longer; the last entry is the share whose end was not
     /// seen.
@@ -19,7 +19,7 @@ pub struct SurvivalCurve {
 impl SurvivalCurve {
     /// The curve through the shares that live for 0, 1, 2... units of `unit` user writes or longer.
     /// The shares begin with 1 and never rise.
-    pub fn new(unit: f64, alive: Vec<f64>) -> Self {
+    pub(crate) fn new(unit: f64, alive: Vec<f64>) -> Self {
         let mut area = Vec::with_capacity(alive.len());
         let mut lived = Vec::with_capacity(alive.len());
         let (mut below, mut sum) = (0.0, 0.0);
@@ -34,23 +34,23 @@ impl SurvivalCurve {
     }
 
     /// The age at which the curve ends.
-    pub fn end(&self) -> f64 {
+    pub(crate) fn end(&self) -> f64 {
         self.unit * (self.alive.len() - 1) as f64
     }
 
     /// The share that lives beyond the end of the curve.
-    pub fn endless(&self) -> f64 {
+    pub(crate) fn endless(&self) -> f64 {
         self.alive.last().copied().unwrap_or(0.0)
     }
 
     /// The share that lives for `age` or longer.
     #[inline]
-    pub fn alive(&self, age: f64) -> f64 {
+    pub(crate) fn alive(&self, age: f64) -> f64 {
         self.between(&self.alive, age)
     }
 
     /// The number of pages younger than `age`, in a volume that is written one page at a time.
-    pub fn younger(&self, age: f64) -> f64 {
+    pub(crate) fn younger(&self, age: f64) -> f64 {
         let age = age.min(self.end());
         let k = ((age / self.unit) as usize).min(self.alive.len() - 1);
         let rest = age - k as f64 * self.unit;
@@ -58,14 +58,14 @@ impl SurvivalCurve {
     }
 
     /// The sum of the lifespans below `age`, each weighted by its share.
-    pub fn lived(&self, age: f64) -> f64 {
+    pub(crate) fn lived(&self, age: f64) -> f64 {
         self.between(&self.lived, age)
     }
 
     /// The time for which a queue of `size` pages keeps each page, if it takes just the versions
     /// that die within that time (Little's law): the age `a` at which `a` times the share that dies
     /// before `a` is `size`. `None` if the curve ends before.
-    pub fn age_of_queue(&self, size: f64) -> Option<f64> {
+    pub(crate) fn age_of_queue(&self, size: f64) -> Option<f64> {
         let held = |k: usize| k as f64 * self.unit * (1.0 - self.alive[k]);
         let (mut low, mut high) = (0, self.alive.len() - 1);
         if held(high) < size {
@@ -80,7 +80,7 @@ impl SurvivalCurve {
 
     /// The age that at most `share` of the versions reach; `None` if the curve does not fall so
     /// far.
-    pub fn age_at(&self, share: f64) -> Option<f64> {
+    pub(crate) fn age_at(&self, share: f64) -> Option<f64> {
         let k = self.alive.partition_point(|&alive| alive > share);
         (k < self.alive.len()).then_some(k as f64 * self.unit)
     }

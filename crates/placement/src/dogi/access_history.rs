@@ -83,7 +83,7 @@ fn lived(interval: u8, zones: u32) -> u8 {
 
 /// The facts of a write.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// The inputs of a forecast.
     pub inputs: ForecastInputs,
     /// Estimated interval since the write before, in zones; 255 if it is longer, or if there was
@@ -93,7 +93,7 @@ pub struct Facts {
 
 /// Knowledge of pages beside their own state.
 #[derive(Clone, Debug)]
-pub struct AccessHistory {
+pub(crate) struct AccessHistory {
     /// User writes of a part of a capacity.
     part_writes: u32,
     /// The time at which the next part begins; `None` before the first write.
@@ -109,7 +109,7 @@ pub struct AccessHistory {
 
 impl AccessHistory {
     /// The knowledge about a volume whose LBAs are below `space`, which is also its capacity.
-    pub fn new(space: u32, page_bytes: u32) -> Self {
+    pub(crate) fn new(space: u32, page_bytes: u32) -> Self {
         let chunk_shift = (CHUNK_BYTES / page_bytes).max(1).ilog2();
         AccessHistory {
             part_writes: (space / PARTS).max(1),
@@ -125,7 +125,7 @@ impl AccessHistory {
     /// The facts of a write, and brings the page's state up to date. The page's last copy lay in
     /// its zone for `zones` zones' worth of user writes.
     #[inline(always)]
-    pub fn written(&mut self, write: &UserWrite, zones: u32, page: &mut Habit) -> Facts {
+    pub(crate) fn written(&mut self, write: &UserWrite, zones: u32, page: &mut Habit) -> Facts {
         if self.part_ends.is_none_or(|end| write.now.wrapping_sub(end) as i32 >= 0) {
             self.next_part(write.now);
         }
@@ -152,19 +152,19 @@ impl AccessHistory {
 
     /// True once a capacity of user writes is over.
     #[inline(always)]
-    pub fn is_past_first_capacity(&self) -> bool {
+    pub(crate) fn is_past_first_capacity(&self) -> bool {
         self.over >= PARTS
     }
 
     /// True once two capacities are over: a page without `WRITTEN` was then not written for a
     /// capacity.
     #[inline(always)]
-    pub fn knows_frozen(&self) -> bool {
+    pub(crate) fn knows_frozen(&self) -> bool {
         self.over == 2 * PARTS
     }
 
     /// User writes in a capacity.
-    pub fn capacity(&self) -> u32 {
+    pub(crate) fn capacity(&self) -> u32 {
         self.part_writes.saturating_mul(PARTS)
     }
 
@@ -179,12 +179,12 @@ impl AccessHistory {
     }
 
     /// Resumes after a restart of a store: two capacities count as written before.
-    pub fn resume(&mut self) {
+    pub(crate) fn resume(&mut self) {
         self.over = 2 * PARTS;
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.chunks[..])
     }
 }

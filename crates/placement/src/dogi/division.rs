@@ -14,13 +14,13 @@ use crate::FORECAST_CLASSES;
 use crate::chain::model::{Hot, desnoyers};
 
 /// The most groups, not counting the hot group.
-pub const MOST_GROUPS: usize = 4;
+pub(crate) const MOST_GROUPS: usize = 4;
 /// A group is worth its zones only if it takes this share of the writes.
 const LEAST_SHARE: f64 = 0.0005;
 
 /// A division of classes of lifespans into groups, which are numbered from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RangeDivision {
+pub(crate) struct RangeDivision {
     /// Groups.
     pub groups: usize,
     /// The first class of each group.
@@ -31,7 +31,7 @@ pub struct RangeDivision {
 
 /// A volume that shall be divided.
 #[derive(Clone, Copy, Debug)]
-pub struct DividedVolume {
+pub(crate) struct DividedVolume {
     /// Zones, open ones included.
     pub zones: f64,
     /// Pages in a zone.
@@ -44,12 +44,12 @@ pub struct DividedVolume {
 
 impl RangeDivision {
     /// The division into one group.
-    pub const WHOLE: RangeDivision =
+    pub(crate) const WHOLE: RangeDivision =
         RangeDivision { groups: 1, first: [0; MOST_GROUPS], after: [1; FORECAST_CLASSES] };
 
     /// The group of a class.
     #[inline(always)]
-    pub fn group(&self, class: usize) -> usize {
+    pub(crate) fn group(&self, class: usize) -> usize {
         let first = &self.first[1..self.groups];
         1 + first.iter().filter(|&&first| class >= first).count()
     }
@@ -57,17 +57,17 @@ impl RangeDivision {
     /// The group that a page of a class goes to at its first relocation, if its group is not the
     /// last.
     #[inline(always)]
-    pub fn after(&self, class: usize) -> usize {
+    pub(crate) fn after(&self, class: usize) -> usize {
         usize::from(self.after[class])
     }
 
     /// The user writes for which a group before the last keeps its zones.
-    pub fn range(&self, group: usize, ranges: &Ranges) -> u32 {
+    pub(crate) fn range(&self, group: usize, ranges: &Ranges) -> u32 {
         ranges.bound(self.first[group] - 1).unwrap_or(u32::MAX)
     }
 
     /// The division as bytes.
-    pub fn bytes(&self) -> [u8; 1 + MOST_GROUPS + FORECAST_CLASSES] {
+    pub(crate) fn bytes(&self) -> [u8; 1 + MOST_GROUPS + FORECAST_CLASSES] {
         let mut bytes = [0; _];
         bytes[0] = self.groups as u8;
         let first = self.first.iter().map(|&first| first as u8);
@@ -77,7 +77,7 @@ impl RangeDivision {
     }
 
     /// Reads a division that [`RangeDivision::bytes`] wrote; `None` if the bytes are damaged.
-    pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let (&groups, rest) = bytes.split_first()?;
         let (first, after) = rest.split_first_chunk::<MOST_GROUPS>()?;
         let division = RangeDivision {
@@ -95,7 +95,7 @@ impl RangeDivision {
 
 /// The division with the least predicted write amplification, and that write amplification; `None`
 /// if no division has room.
-pub fn divide(
+pub(crate) fn divide(
     outcomes: &Outcomes,
     ranges: &Ranges,
     volume: &DividedVolume,

@@ -4,28 +4,28 @@ use crate::FORECAST_CLASSES;
 
 /// Versions by the class that was forecast for them and the class of their true lifespan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcomes {
+pub(crate) struct Outcomes {
     counts: [[u32; FORECAST_CLASSES]; FORECAST_CLASSES],
 }
 
 impl Outcomes {
     /// A version had a lifespan of a class.
-    pub fn add(&mut self, forecast: usize, class: usize) {
+    pub(crate) fn add(&mut self, forecast: usize, class: usize) {
         self.counts[forecast][class] += 1;
     }
 
     /// Versions with this forecast, counted by the class of their true lifespan.
-    pub fn of(&self, forecast: usize) -> &[u32; FORECAST_CLASSES] {
+    pub(crate) fn of(&self, forecast: usize) -> &[u32; FORECAST_CLASSES] {
         &self.counts[forecast]
     }
 
     /// All versions.
-    pub fn all(&self) -> u32 {
+    pub(crate) fn all(&self) -> u32 {
         self.counts.iter().flatten().sum()
     }
 
     /// The share of right forecasts, and the share of those that are wrong by one class at most.
-    pub fn accuracy(&self) -> (f64, f64) {
+    pub(crate) fn accuracy(&self) -> (f64, f64) {
         let within = |most: usize| {
             let near =
                 |f: usize, c: usize| if f.abs_diff(c) <= most { self.counts[f][c] } else { 0 };

@@ -5,14 +5,14 @@ use crate::{FORECAST_CLASSES, NEVER};
 
 /// The classes' bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ranges {
+pub(crate) struct Ranges {
     /// The bound that all lifespans of a class are below; the last class has none.
     bounds: [u32; FORECAST_CLASSES - 1],
 }
 
 impl Ranges {
     /// The ranges for a volume of `capacity` pages.
-    pub fn new(capacity: u32) -> Self {
+    pub(crate) fn new(capacity: u32) -> Self {
         let bound =
             |class: usize| (u64::from(capacity) << class).div_ceil(100).max(class as u64 + 1);
         Ranges {
@@ -21,18 +21,18 @@ impl Ranges {
     }
 
     /// The class of a lifespan.
-    pub fn class(&self, lifespan: u32) -> usize {
+    pub(crate) fn class(&self, lifespan: u32) -> usize {
         self.bounds.partition_point(|&bound| lifespan >= bound)
     }
 
     /// The bound that all lifespans of a class are below; `None` for the last class.
-    pub fn bound(&self, class: usize) -> Option<u32> {
+    pub(crate) fn bound(&self, class: usize) -> Option<u32> {
         self.bounds.get(class).copied()
     }
 
     /// A typical lifespan of a class. The last class has no bound: twice its least lifespan is
     /// taken.
-    pub fn typical(&self, class: usize) -> f64 {
+    pub(crate) fn typical(&self, class: usize) -> f64 {
         let least = class.checked_sub(1).map_or(0, |before| self.bounds[before]);
         match self.bound(class) {
             Some(bound) => (f64::from(least) + f64::from(bound)) / 2.0,

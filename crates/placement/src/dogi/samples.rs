@@ -12,7 +12,7 @@ const MOST: u32 = 1 << 14;
 
 /// A user write, and the lifespan of its version: [`NEVER`] if the version has not ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WriteSample {
+pub(crate) struct WriteSample {
     /// The facts that were known when it was written.
     pub inputs: ForecastInputs,
     at: u32,
@@ -22,7 +22,7 @@ pub struct WriteSample {
 
 /// Takes samples of the user writes, at random but evenly spread over time.
 #[derive(Clone, Debug)]
-pub struct Samples {
+pub(crate) struct Samples {
     chance: SplitMix,
     stride: u32,
     next: u32,
@@ -35,7 +35,7 @@ pub struct Samples {
 
 impl Samples {
     /// A sampler that fills up in `capacity` user writes.
-    pub fn new(capacity: u32, seed: u64) -> Self {
+    pub(crate) fn new(capacity: u32, seed: u64) -> Self {
         let most = (capacity / SPACING).clamp(LEAST, MOST);
         Samples {
             chance: SplitMix::new(seed),
@@ -48,7 +48,7 @@ impl Samples {
     }
 
     /// Takes samples from now on.
-    pub fn start(&mut self, now: u32) {
+    pub(crate) fn start(&mut self, now: u32) {
         self.samples.clear();
         self.awaited.fill((u32::MAX, 0));
         self.takes = true;
@@ -56,18 +56,18 @@ impl Samples {
     }
 
     /// Takes no more samples.
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.takes = false;
     }
 
     /// True if the write at `now` shall be taken.
     #[inline(always)]
-    pub fn wants(&self, now: u32) -> bool {
+    pub(crate) fn wants(&self, now: u32) -> bool {
         self.takes && now.wrapping_sub(self.next) as i32 >= 0
     }
 
     /// Takes a write as a sample. False if there is no room for it.
-    pub fn take(&mut self, lba: u32, now: u32, inputs: ForecastInputs) -> bool {
+    pub(crate) fn take(&mut self, lba: u32, now: u32, inputs: ForecastInputs) -> bool {
         self.next = now.wrapping_add(1 + self.chance.below(2 * self.stride - 1));
         let place = self.place(lba);
         let is_taken = self.awaited[place].0 != u32::MAX;
@@ -80,7 +80,7 @@ impl Samples {
     }
 
     /// The version of a sampled page ends.
-    pub fn ended(&mut self, lba: u32, now: u32) {
+    pub(crate) fn ended(&mut self, lba: u32, now: u32) {
         let place = self.place(lba);
         let (held, sample) = self.awaited[place];
         if let Some(sample) = self.samples.get_mut(sample as usize).filter(|_| held == lba) {
@@ -90,12 +90,12 @@ impl Samples {
     }
 
     /// The most samples that fit.
-    pub fn most(&self) -> usize {
+    pub(crate) fn most(&self) -> usize {
         self.samples.capacity()
     }
 
     /// All samples, in the order of time.
-    pub fn all(&self) -> &[WriteSample] {
+    pub(crate) fn all(&self) -> &[WriteSample] {
         &self.samples
     }
 
@@ -105,7 +105,7 @@ impl Samples {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.samples.capacity() * size_of::<WriteSample>() + self.awaited.len() * 8
     }
 }

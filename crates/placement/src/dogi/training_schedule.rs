@@ -26,7 +26,7 @@ enum Phase {
 
 /// Teaches a forecaster from samples of the user writes.
 #[derive(Debug)]
-pub struct TrainingSchedule {
+pub(crate) struct TrainingSchedule {
     forecaster: Box<dyn Forecaster>,
     capacity: u32,
     ranges: Ranges,
@@ -46,7 +46,7 @@ pub struct TrainingSchedule {
 
 impl TrainingSchedule {
     /// A course for a volume of `capacity` pages, before its first write.
-    pub fn new(forecaster: Box<dyn Forecaster>, capacity: u32, seed: u64) -> Self {
+    pub(crate) fn new(forecaster: Box<dyn Forecaster>, capacity: u32, seed: u64) -> Self {
         let capacity = capacity.max(1);
         let samples = Samples::new(capacity, seed);
         let most = samples.most();
@@ -67,19 +67,19 @@ impl TrainingSchedule {
     }
 
     /// The bounds of the classes.
-    pub fn ranges(&self) -> &Ranges {
+    pub(crate) fn ranges(&self) -> &Ranges {
         &self.ranges
     }
 
     /// The forecast class; `None` until the forecaster is trained.
     #[inline(always)]
-    pub fn forecast(&self, inputs: &ForecastInputs) -> Option<usize> {
+    pub(crate) fn forecast(&self, inputs: &ForecastInputs) -> Option<usize> {
         self.forecaster.is_trained().then(|| self.forecaster.forecast(inputs))
     }
 
     /// A page is written at `now`.
     #[inline(always)]
-    pub fn at(&mut self, now: u32) {
+    pub(crate) fn at(&mut self, now: u32) {
         if self.phase_ends.is_none() || now.wrapping_sub(self.due) as i32 >= 0 {
             self.work(now);
         }
@@ -87,22 +87,22 @@ impl TrainingSchedule {
 
     /// True if the write at `now` shall be taken as a sample.
     #[inline(always)]
-    pub fn wants(&self, now: u32) -> bool {
+    pub(crate) fn wants(&self, now: u32) -> bool {
         self.samples.wants(now)
     }
 
     /// Takes the write as a sample. False if there is no room for it.
-    pub fn take(&mut self, lba: u32, now: u32, inputs: ForecastInputs) -> bool {
+    pub(crate) fn take(&mut self, lba: u32, now: u32, inputs: ForecastInputs) -> bool {
         self.samples.take(lba, now, inputs)
     }
 
     /// The version of a sampled page ends.
-    pub fn ended(&mut self, lba: u32, now: u32) {
+    pub(crate) fn ended(&mut self, lba: u32, now: u32) {
         self.samples.ended(lba, now);
     }
 
     /// The outcomes of the held-out samples, once after each course.
-    pub fn take_outcomes(&mut self) -> Option<Outcomes> {
+    pub(crate) fn take_outcomes(&mut self) -> Option<Outcomes> {
         self.outcomes.take()
     }
 
@@ -166,18 +166,18 @@ impl TrainingSchedule {
     }
 
     /// All that was learned, as bytes that [`TrainingSchedule::recall`] takes.
-    pub fn memory(&self) -> Vec<u8> {
+    pub(crate) fn memory(&self) -> Vec<u8> {
         self.forecaster.memory()
     }
 
     /// Restores what [`TrainingSchedule::memory`] gave; true if the forecaster is trained then.
-    pub fn recall(&mut self, memory: &[u8]) -> bool {
+    pub(crate) fn recall(&mut self, memory: &[u8]) -> bool {
         self.forecaster.recall(memory);
         self.forecaster.is_trained()
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let lessons = self.lessons.capacity() + self.held_out.capacity();
         self.samples.bytes() + lessons * size_of::<TrainingSample>() + self.forecaster.bytes()
     }

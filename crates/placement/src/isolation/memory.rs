@@ -9,7 +9,7 @@ const TWO: u32 = u32::MAX;
 /// Joins the memories of a recogniser and of the inner scheme. Without an inner memory the result
 /// is the recogniser's alone. The inner memory is left out if both don't fit into
 /// [`LARGEST_MEMORY`].
-pub fn join(recogniser: Vec<u8>, inner: &[u8]) -> Vec<u8> {
+pub(super) fn join(recogniser: Vec<u8>, inner: &[u8]) -> Vec<u8> {
     if inner.is_empty() || 8 + recogniser.len() + inner.len() > LARGEST_MEMORY {
         return recogniser;
     }
@@ -18,7 +18,7 @@ pub fn join(recogniser: Vec<u8>, inner: &[u8]) -> Vec<u8> {
 }
 
 /// Splits a memory that [`join`] made; damaged bytes give two empty memories.
-pub fn split(memory: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn split(memory: &[u8]) -> (&[u8], &[u8]) {
     let Some(rest) = memory.strip_prefix(&TWO.to_le_bytes()) else { return (memory, &[]) };
     let parts = rest
         .split_first_chunk()

@@ -39,7 +39,7 @@ const EVENTS: usize = 256;
 
 /// The state of a volume that is about to be cleaned.
 #[derive(Clone, Copy, Debug)]
-pub struct VolumeState {
+pub(crate) struct VolumeState {
     /// Time.
     pub now: u32,
     /// Pages in a zone.
@@ -52,7 +52,7 @@ pub struct VolumeState {
 
 /// The change that the groups need now.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// The groups stay as they are.
     Keep,
     /// The groups get these sizes.
@@ -63,7 +63,7 @@ pub enum Decision {
 
 /// Observes a volume and decides on its groups.
 #[derive(Clone, Debug)]
-pub struct Epochs {
+pub(crate) struct Epochs {
     intervals: Intervals,
     counts_frozen: bool,
     hot: bool,
@@ -102,7 +102,7 @@ struct ModelDrift {
 impl Epochs {
     /// Nothing is observed yet. With `counts_frozen` the model is told the number of frozen pages;
     /// with `hot` there is a hot group.
-    pub fn new(intervals: Intervals, counts_frozen: bool, hot: bool) -> Self {
+    pub(crate) fn new(intervals: Intervals, counts_frozen: bool, hot: bool) -> Self {
         Epochs {
             intervals,
             counts_frozen,
@@ -121,32 +121,32 @@ impl Epochs {
 
     /// The page was written.
     #[inline(always)]
-    pub fn written(&mut self, lba: u32, now: u32) {
+    pub(crate) fn written(&mut self, lba: u32, now: u32) {
         self.intervals.written(lba, now);
     }
 
     /// The page was trimmed.
-    pub fn trimmed(&mut self, lba: u32, now: u32) {
+    pub(crate) fn trimmed(&mut self, lba: u32, now: u32) {
         self.intervals.trimmed(lba, now);
     }
 
     /// The events, one per line.
-    pub fn explain(&self) -> Vec<String> {
+    pub(crate) fn explain(&self) -> Vec<String> {
         self.events.iter().map(|(at, event)| format!("at {at}: {event}")).collect()
     }
 
     /// The number of classes into which the last group is divided.
-    pub fn parts(&self) -> usize {
+    pub(crate) fn parts(&self) -> usize {
         if self.counts_frozen { PARTS } else { 1 }
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.intervals.bytes()
     }
 
     /// Decides whether the groups change. To be called before victims are chosen.
-    pub fn decide(
+    pub(crate) fn decide(
         &mut self,
         volume: &VolumeState,
         groups: &Groups,
@@ -178,7 +178,7 @@ impl Epochs {
 
     /// Records that cleaning did not end, for which the groups from the class `group` on are
     /// merged.
-    pub fn endless(&mut self, now: u32, group: usize, groups: usize) {
+    pub(crate) fn endless(&mut self, now: u32, group: usize, groups: usize) {
         self.give_up(now, GroupEvent::Endless { group }, group, groups);
     }
 

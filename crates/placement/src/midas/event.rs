@@ -6,7 +6,7 @@ use super::search::Division;
 
 /// Something that happened to the groups.
 #[derive(Clone, Debug, PartialEq)]
-pub enum GroupEvent {
+pub(crate) enum GroupEvent {
     /// An epoch ended.
     Epoch {
         /// Ages below which a quarter, a half and three quarters of the versions die; infinite if

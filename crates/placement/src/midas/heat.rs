@@ -10,7 +10,7 @@ use crate::prefetch::prefetch;
 
 /// Counters, four a byte, and the threshold.
 #[derive(Clone, Debug)]
-pub struct Heat {
+pub(crate) struct Heat {
     counters: Vec<u8>,
     threshold: Threshold,
 }
@@ -31,14 +31,14 @@ struct Threshold {
 
 impl Heat {
     /// No page is hot yet.
-    pub fn new(space: u32) -> Self {
+    pub(crate) fn new(space: u32) -> Self {
         let counters = vec![0; space as usize / 4 + 1];
         Heat { counters, threshold: Threshold::default() }
     }
 
     /// The threshold: the longest time in the first group of the chain that counts as short.
     #[inline(always)]
-    pub fn threshold(&self, valid: u64) -> u32 {
+    pub(crate) fn threshold(&self, valid: u64) -> u32 {
         match self.threshold.pages {
             0 => valid as u32,
             pages => pages,
@@ -48,31 +48,31 @@ impl Heat {
     /// Counts an overwrite, up if the page was overwritten `soon`, else down. Returns true if the
     /// page is hot.
     #[inline(always)]
-    pub fn overwritten(&mut self, lba: u32, soon: bool) -> bool {
+    pub(crate) fn overwritten(&mut self, lba: u32, soon: bool) -> bool {
         self.change(lba, if soon { 1 } else { -1 }) == HOT
     }
 
     /// True if the page is hot.
     #[inline(always)]
-    pub fn is_hot(&self, lba: u32) -> bool {
+    pub(crate) fn is_hot(&self, lba: u32) -> bool {
         self.change_of(lba).0 == HOT
     }
 
     /// The page was valid when its zone left the hot group (`was_hot`), or the first group of the
     /// chain.
     #[inline(always)]
-    pub fn survived(&mut self, lba: u32, was_hot: bool) {
+    pub(crate) fn survived(&mut self, lba: u32, was_hot: bool) {
         self.change(lba, if was_hot { -2 } else { -1 });
     }
 
     /// The page was trimmed: forgets its heat.
-    pub fn forget(&mut self, lba: u32) {
+    pub(crate) fn forget(&mut self, lba: u32) {
         self.change(lba, -(HOT as i8));
     }
 
     /// A zone left the hot group at this age. After a time as long as the threshold, the threshold
     /// is renewed: it becomes the mean of itself and the zones' mean age.
-    pub fn left(&mut self, age: u32, now: u32, valid: u64) {
+    pub(crate) fn left(&mut self, age: u32, now: u32, valid: u64) {
         let pages = self.threshold(valid);
         let Threshold { renewed_at, ages, zones, .. } = &mut self.threshold;
         *ages += u64::from(age);
@@ -92,12 +92,12 @@ impl Heat {
 
     /// Prefetches a page's counter.
     #[inline(always)]
-    pub fn fetch(&self, lba: u32) {
+    pub(crate) fn fetch(&self, lba: u32) {
         prefetch::<_, 1>(&self.counters, lba as usize / 4);
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.counters.len()
     }
 

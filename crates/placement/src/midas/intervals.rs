@@ -27,7 +27,7 @@ struct SampledLba {
 
 /// Observes update intervals.
 #[derive(Clone, Debug)]
-pub struct Intervals {
+pub(crate) struct Intervals {
     shift: u32,
     seed: u64,
     samples: Vec<SampledLba>,
@@ -43,7 +43,7 @@ pub struct Intervals {
 
 impl Intervals {
     /// An observer of a volume whose LBAs are below `space`, without intervals.
-    pub fn new(space: u32, zone_pages: u32, seed: u64) -> Self {
+    pub(crate) fn new(space: u32, zone_pages: u32, seed: u64) -> Self {
         let shift = (space / SAMPLES).next_power_of_two().trailing_zeros();
         let unit = (zone_pages / 4).max(1);
         Intervals {
@@ -59,7 +59,7 @@ impl Intervals {
     }
 
     /// Starts an epoch of `epoch` user writes.
-    pub fn start(&mut self, now: u32, epoch: u32) {
+    pub(crate) fn start(&mut self, now: u32, epoch: u32) {
         let bins = (epoch / self.unit) as usize + 1;
         for column in [&mut self.counts, &mut self.inherited, &mut self.entered] {
             column.clear();
@@ -76,7 +76,7 @@ impl Intervals {
 
     /// The page was written at time `now`.
     #[inline(always)]
-    pub fn written(&mut self, lba: u32, now: u32) {
+    pub(crate) fn written(&mut self, lba: u32, now: u32) {
         if self.is_sampled(lba) {
             self.sampled(lba, now);
         }
@@ -86,7 +86,7 @@ impl Intervals {
     }
 
     /// The page was trimmed at time `now`, which ends its version.
-    pub fn trimmed(&mut self, lba: u32, now: u32) {
+    pub(crate) fn trimmed(&mut self, lba: u32, now: u32) {
         if self.is_sampled(lba) {
             self.sampled(lba, now);
             self.samples[(lba >> self.shift) as usize] = SampledLba::default();
@@ -116,7 +116,7 @@ impl Intervals {
     /// that was written once counts as one interval of the whole epoch. An interval may be cut off
     /// by the ends of the epoch; to make up for those, an observed interval weighs more the longer
     /// it is. The last version of an LBA that was written more than once does not count.
-    pub fn survival(&self) -> SurvivalCurve {
+    pub(crate) fn survival(&self) -> SurvivalCurve {
         let last = self.counts.len() - 1;
         let epoch = last as f64;
         let mut shares: Vec<f64> = (0u32..)
@@ -146,7 +146,7 @@ impl Intervals {
     /// Incomplete Observations", JASA 53(282), 1958): a version whose end was not seen counts for
     /// as long as it was observed. A version that is older than the epoch counts from its age at
     /// the start of the epoch on.
-    pub fn survival_with_unseen_ends(&self, now: u32) -> SurvivalCurve {
+    pub(crate) fn survival_with_unseen_ends(&self, now: u32) -> SurvivalCurve {
         let mut alive = Vec::with_capacity(self.counts.len());
         let left = self.ages(now);
         let born: u32 = self.counts.iter().sum::<u32>()
@@ -172,7 +172,7 @@ impl Intervals {
 
     /// Share of the written LBAs that are never written again. A version is frozen with the
     /// probability that a version of its age lives to the end of the curve.
-    pub fn frozen(&self, survival: &SurvivalCurve, now: u32) -> f64 {
+    pub(crate) fn frozen(&self, survival: &SurvivalCurve, now: u32) -> f64 {
         let written = self.samples.iter().filter(|sample| sample.valid);
         let (mut frozen, mut pages) = (0.0, 0.0);
         for sample in written {
@@ -194,7 +194,7 @@ impl Intervals {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let columns = self.counts.capacity() + self.inherited.capacity() + self.entered.capacity();
         size_of_val(&self.samples[..]) + columns * 4 + size_of_val(&self.recent.last[..])
     }

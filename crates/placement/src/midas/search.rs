@@ -12,7 +12,7 @@ const STEP: f64 = 1.2;
 
 /// A division into groups, and its predicted figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Division {
+pub(crate) struct Division {
     /// The hot group.
     pub hot: Hot,
     /// The groups of the chain.
@@ -28,7 +28,7 @@ pub struct Division {
 /// A hot group is as good as the best chain behind it. To find that chain, the search splits the
 /// last group again and again, each time into the most promising sizes. It then improves each size
 /// of the best division in turn, with the others fixed.
-pub fn search(
+pub(crate) fn search(
     survival: &SurvivalCurve,
     space: &Space,
     fixed: Option<Hot>,

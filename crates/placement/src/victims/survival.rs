@@ -106,7 +106,7 @@ struct Seen {
 
 /// The zone whose cleaning saves most, by learned hazards.
 #[derive(Clone, Debug)]
-pub struct SurvivalPolicy {
+pub(super) struct SurvivalPolicy {
     seen: Vec<Seen>,
     classes: Vec<Class>,
     by_age: [Count; AGES],

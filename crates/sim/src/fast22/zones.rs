@@ -5,7 +5,7 @@ use frostline_placement::ZoneView;
 
 /// Zones in a hash table, whose order of iteration decides among equal victims; the trace's time of
 /// each zone's seal is kept, too.
-pub struct Zones {
+pub(super) struct Zones {
     pub table: ZoneTable,
     /// The least garbage of a victim, in pages.
     least_garbage: u32,
@@ -16,18 +16,18 @@ pub struct Zones {
 }
 
 impl Zones {
-    pub fn new(zone_pages: u32, least_garbage: u32) -> Self {
+    pub(super) fn new(zone_pages: u32, least_garbage: u32) -> Self {
         let table = ZoneTable::new(zone_pages);
         Zones { table, least_garbage, sealed_at: vec![0], ranks: vec![0], buckets: 16 }
     }
 
-    pub fn add(&mut self) -> u32 {
+    pub(super) fn add(&mut self) -> u32 {
         self.sealed_at.push(0);
         self.ranks.push(0);
         self.table.add()
     }
 
-    pub fn open(&mut self, zone: u32, class: usize, now: u32) {
+    pub(super) fn open(&mut self, zone: u32, class: usize, now: u32) {
         self.table.open(zone, class, now);
         self.ranks[zone as usize] = self.rank(zone);
         // The hash table doubles when it is three quarters full.
@@ -39,18 +39,18 @@ impl Zones {
         }
     }
 
-    pub fn seal(&mut self, zone: u32, now: u32, clock: u64) {
+    pub(super) fn seal(&mut self, zone: u32, now: u32, clock: u64) {
         self.table.seal(zone, now);
         self.sealed_at[zone as usize] = clock;
     }
 
     /// The zones as policies and schemes see them.
-    pub fn view(&self, now: u32) -> ZoneView<'_> {
+    pub(super) fn view(&self, now: u32) -> ZoneView<'_> {
         self.table.view(now).with_least_garbage(self.least_garbage).with_ranks(&self.ranks)
     }
 
     /// The trace's time since the zone was sealed.
-    pub fn age(&self, zone: u32, clock: u64) -> u64 {
+    pub(super) fn age(&self, zone: u32, clock: u64) -> u64 {
         clock.saturating_sub(self.sealed_at[zone as usize])
     }
 

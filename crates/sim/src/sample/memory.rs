@@ -13,26 +13,26 @@ pub(super) enum PageMemory {
 
 impl PageMemory {
     /// The memory of `space` pages, with the block layer's view of each.
-    pub fn block(space: u32) -> Self {
+    pub(super) fn block(space: u32) -> Self {
         let pasts = vec![Past::default(); space as usize];
         PageMemory::Block { requests: Requests::default(), pasts }
     }
 
     /// The memory of `space` pages, with the engine's record of each write.
-    pub fn engine(space: u32, hotness: Vec<Hotness>) -> Self {
+    pub(super) fn engine(space: u32, hotness: Vec<Hotness>) -> Self {
         let before = vec![0; hotness.len()];
         PageMemory::Engine { hotness, newest: vec![0; space as usize], before }
     }
 
     /// A request begins.
-    pub fn begin(&mut self, lba: u32, pages: u32) {
+    pub(super) fn begin(&mut self, lba: u32, pages: u32) {
         if let PageMemory::Block { requests, .. } = self {
             requests.begin(lba, pages);
         }
     }
 
     /// Write `i`, counted from 0, is a write of page `lba`.
-    pub fn write(&mut self, i: u32, lba: u32) {
+    pub(super) fn write(&mut self, i: u32, lba: u32) {
         match self {
             PageMemory::Block { requests, pasts } => pasts[lba as usize].write(i + 1, requests),
             PageMemory::Engine { newest, before, .. } => {
@@ -43,7 +43,7 @@ impl PageMemory {
     }
 
     /// Trims pages: their state is gone.
-    pub fn trim(&mut self, lbas: RangeInclusive<u32>) {
+    pub(super) fn trim(&mut self, lbas: RangeInclusive<u32>) {
         let pages = *lbas.start() as usize..*lbas.end() as usize + 1;
         match self {
             PageMemory::Block { pasts, .. } => pasts[pages].fill(Past::default()),
@@ -52,7 +52,13 @@ impl PageMemory {
     }
 
     /// The features that the page will have at an age, if it is not written before then.
-    pub fn features(&self, layout: FeatureLayout, lba: u32, age: u32, put: &mut dyn FnMut(f32)) {
+    pub(super) fn features(
+        &self,
+        layout: FeatureLayout,
+        lba: u32,
+        age: u32,
+        put: &mut dyn FnMut(f32),
+    ) {
         match self {
             PageMemory::Block { pasts, .. } => layout.of_past(age, &pasts[lba as usize], put),
             PageMemory::Engine { hotness, newest, before } => {

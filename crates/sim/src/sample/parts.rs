@@ -30,7 +30,7 @@ pub(super) enum SampleUse<'a> {
 
 impl Parts {
     /// Parts for samples with `width` features, of a trace of `end` user writes.
-    pub fn new(width: usize, end: u64, how: &Sampling) -> Self {
+    pub(super) fn new(width: usize, end: u64, how: &Sampling) -> Self {
         let share = |share: f64| (end as f64 * share) as u64;
         let known = if how.split == SampleSplit::Time { share(TO_TRAIN) } else { end };
         let seeds = |part| SplitMix::new(how.seed.wrapping_mul(4).wrapping_add(part));
@@ -46,7 +46,7 @@ impl Parts {
     }
 
     /// The part that a sample taken at time `looked` goes to, and its label there.
-    pub fn place(&mut self, looked: u64, dies: Option<u64>) -> SampleUse<'_> {
+    pub(super) fn place(&mut self, looked: u64, dies: Option<u64>) -> SampleUse<'_> {
         let known_long_enough = |known: u64| looked + self.after <= known;
         if !known_long_enough(self.end) {
             return SampleUse::Late;

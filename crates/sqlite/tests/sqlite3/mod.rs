@@ -26,7 +26,7 @@ fn command() -> Command {
 }
 
 /// True if there is a `sqlite3` that loads extensions.
-pub fn is_there() -> bool {
+pub(crate) fn is_there() -> bool {
     let options = command().args([":memory:", "pragma compile_options"]).output();
     options.is_ok_and(|out| {
         let options = String::from_utf8_lossy(&out.stdout).into_owned();
@@ -35,17 +35,17 @@ pub fn is_there() -> bool {
 }
 
 /// The name of a database in a store of 1 GiB.
-pub fn uri(directory: &TempDir, name: &str) -> String {
+pub(crate) fn uri(directory: &TempDir, name: &str) -> String {
     uri_of_size(directory, name, "1GiB")
 }
 
-pub fn uri_of_size(directory: &TempDir, name: &str, size: &str) -> String {
+pub(crate) fn uri_of_size(directory: &TempDir, name: &str, size: &str) -> String {
     let store = directory.path().join("store");
     format!("file:{name}?vfs=frostline&store={}&size={size}", store.display())
 }
 
 /// What the store holds, and what was written to it; no process has it open.
-pub fn inspect(directory: &TempDir) -> (StoreInfo, Stats) {
+pub(crate) fn inspect(directory: &TempDir) -> (StoreInfo, Stats) {
     let store = format!("file:{}", directory.path().join("store").display());
     let device = frostline_zone::open(&store, &OpenOptions::default()).unwrap();
     let mut store = Store::inspect(device).unwrap();
@@ -54,7 +54,7 @@ pub fn inspect(directory: &TempDir) -> (StoreInfo, Stats) {
 }
 
 /// What a shell prints, on its output and as errors.
-pub fn run_all(db: &str, lines: &str) -> (String, String) {
+pub(crate) fn run_all(db: &str, lines: &str) -> (String, String) {
     let mut child = command()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -71,7 +71,7 @@ pub fn run_all(db: &str, lines: &str) -> (String, String) {
 
 /// The text that a shell on a terminal prints when a database is opened; `None` without a program
 /// that gives one.
-pub fn on_a_terminal(db: &str) -> Option<String> {
+pub(crate) fn on_a_terminal(db: &str) -> Option<String> {
     let shell = "sqlite3 -batch -init /dev/null";
     let mut script = Command::new("script");
     let script = script.args(["-qec", shell, "/dev/null"]).stdin(Stdio::piped());
@@ -84,12 +84,12 @@ pub fn on_a_terminal(db: &str) -> Option<String> {
 }
 
 /// What a shell prints on its output.
-pub fn run(db: &str, lines: &str) -> String {
+pub(crate) fn run(db: &str, lines: &str) -> String {
     run_all(db, lines).0
 }
 
 /// A shell that stays.
-pub struct Shell {
+pub(crate) struct Shell {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -98,7 +98,7 @@ pub struct Shell {
 
 impl Shell {
     /// With a database open.
-    pub fn start(db: &str) -> Shell {
+    pub(crate) fn start(db: &str) -> Shell {
         let mut shell = Command::new("sh");
         shell.args(["-c", "exec sqlite3 -batch -init /dev/null 2>&1"]);
         let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -110,13 +110,13 @@ impl Shell {
     }
 
     /// Sends lines, and does not wait for what they print.
-    pub fn tell(&mut self, lines: &str) {
+    pub(crate) fn tell(&mut self, lines: &str) {
         writeln!(self.stdin, "{lines}").unwrap();
         self.stdin.flush().unwrap();
     }
 
     /// Sends a line; returns all that is printed until it is done.
-    pub fn ask(&mut self, line: &str) -> String {
+    pub(crate) fn ask(&mut self, line: &str) -> String {
         self.questions += 1;
         let end = format!("answer {} ends", self.questions);
         self.tell(&format!("{line}\n.print {end}"));
@@ -132,7 +132,7 @@ impl Shell {
     }
 
     /// Ends it as a user does.
-    pub fn quit(mut self) {
+    pub(crate) fn quit(mut self) {
         self.tell(".quit");
         // Its status is that of the last statement that failed; a crash has none.
         assert!(self.child.wait().unwrap().code().is_some());

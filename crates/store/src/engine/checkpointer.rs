@@ -142,7 +142,7 @@ impl CheckpointState {
 }
 
 /// Writes checkpoints.
-pub struct Checkpointer {
+pub(crate) struct Checkpointer {
     core: Arc<Core>,
     metadata: Arc<Metadata>,
     loader: Arc<MapLoader>,
@@ -151,7 +151,7 @@ pub struct Checkpointer {
 
 impl Checkpointer {
     /// The checkpointer of a store.
-    pub fn new(
+    pub(crate) fn new(
         core: Arc<Core>,
         metadata: Arc<Metadata>,
         loader: Arc<MapLoader>,
@@ -166,14 +166,14 @@ impl Checkpointer {
     /// Under one hold of the lock all chunks are sealed and the changed leaves are shared. What
     /// they point to is made durable before the table is written, and the table is what makes the
     /// checkpoint.
-    pub fn write(&self, _: &LeavesStay<'_>, whole: bool) -> Result<(), StoreError> {
+    pub(crate) fn write(&self, _: &LeavesStay<'_>, whole: bool) -> Result<(), StoreError> {
         self.try_write(whole).map_err(|error| self.core.fail(error))
     }
 
     /// Writes the last checkpoint of a store that is closed. If the metadata log has much that is
     /// not needed, it goes on in another zone, with a checkpoint of everything, and the others are
     /// reset.
-    pub fn write_last(&self) -> Result<(), StoreError> {
+    pub(crate) fn write_last(&self) -> Result<(), StoreError> {
         let leaves = self.loader.hold()?;
         // Twice what the map takes of pages that follow each other.
         let needed = self.core.state()?.volume.valid_pages() / 32 + 2;

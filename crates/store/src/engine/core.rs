@@ -15,10 +15,10 @@ use crate::sync::{Condvar, Mutex, MutexGuard, sleep};
 use crate::{Compression, StoreError};
 
 /// The state, locked.
-pub type Guard<'a> = MutexGuard<'a, State>;
+pub(crate) type Guard<'a> = MutexGuard<'a, State>;
 
 /// The part of a store that everything in `engine/` shares.
-pub struct Core {
+pub(crate) struct Core {
     /// The device.
     pub device: Arc<dyn Device>,
     /// Its division.
@@ -38,7 +38,7 @@ pub struct Core {
 
 impl Core {
     /// The core of a store with this state.
-    pub fn new(device: Arc<dyn Device>, state: State, compression: Compression) -> Self {
+    pub(crate) fn new(device: Arc<dyn Device>, state: State, compression: Compression) -> Self {
         Core {
             device,
             layout: state.layout.clone(),
@@ -52,17 +52,17 @@ impl Core {
     }
 
     /// Locks the state.
-    pub fn state(&self) -> Result<Guard<'_>, StoreError> {
+    pub(crate) fn state(&self) -> Result<Guard<'_>, StoreError> {
         lock(&self.state)
     }
 
     /// Something happened that threads may wait for.
-    pub fn changed(&self) {
+    pub(crate) fn changed(&self) {
         self.changed.notify_all();
     }
 
     /// Waits until something happens. An error that ends all writing ends the wait as well.
-    pub fn wait<'a>(&self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
+    pub(crate) fn wait<'a>(&self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
         // An earlier error sends no notification.
         state.check_writable()?;
         let state = self.changed.wait(state).map_err(|_| StoreError::Panicked)?;
@@ -71,24 +71,24 @@ impl Core {
     }
 
     /// Waits until the cleaner, or the checkpointer, may have something to do.
-    pub fn sleep<'a>(&self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
+    pub(crate) fn sleep<'a>(&self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
         self.wake.wait(state).map_err(|_| StoreError::Panicked)
     }
 
     /// Wakes the cleaner and the checkpointer.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.wake.notify_all();
     }
 
     /// Waits a moment, for something that sends no notification.
-    pub fn pause<'a>(&'a self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
+    pub(crate) fn pause<'a>(&'a self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
         drop(state);
         sleep(Duration::from_micros(100));
         self.state()
     }
 
     /// Takes note of an error. Some end all writing.
-    pub fn fail(&self, error: StoreError) -> StoreError {
+    pub(crate) fn fail(&self, error: StoreError) -> StoreError {
         let fatal = matches!(
             error,
             StoreError::Device(_) | StoreError::Damaged { .. } | StoreError::NoMetadataZone
@@ -100,7 +100,7 @@ impl Core {
     }
 
     /// Nothing more is written; calls of users fail with this error from now on.
-    pub fn end_writing(&self, error: &StoreError) {
+    pub(crate) fn end_writing(&self, error: &StoreError) {
         tracing::error!(%error, "nothing more is written");
         if let Ok(mut state) = self.state() {
             state.fail(error.clone());
@@ -110,7 +110,7 @@ impl Core {
     }
 
     /// Checks the LBA and the length of a page.
-    pub fn check_page(&self, lba: u32, page: &[u8]) -> Result<(), StoreError> {
+    pub(crate) fn check_page(&self, lba: u32, page: &[u8]) -> Result<(), StoreError> {
         if page.len() != PAGE {
             return Err(StoreError::PageSize { bytes: page.len() });
         }
@@ -119,6 +119,6 @@ impl Core {
 }
 
 /// Locks what the store's threads share.
-pub fn lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, StoreError> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, StoreError> {
     mutex.lock().map_err(|_| StoreError::Panicked)
 }

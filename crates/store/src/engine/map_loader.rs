@@ -19,7 +19,7 @@ use crate::state::mapped_page::MappedPage;
 use crate::sync::{Mutex, MutexGuard};
 
 /// Loads leaves of the map, and drops them.
-pub struct MapLoader {
+pub(crate) struct MapLoader {
     core: Arc<Core>,
     metadata: Arc<Metadata>,
     /// Bytes of the map that may be in memory.
@@ -30,27 +30,29 @@ pub struct MapLoader {
 
 /// Held by the thread that writes leaves of the map, or needs them to stay in memory: no leaf that
 /// changed leaves it meanwhile.
-pub struct LeavesStay<'a>(#[expect(dead_code, reason = "dropped with it")] MutexGuard<'a, ()>);
+pub(crate) struct LeavesStay<'a>(
+    #[expect(dead_code, reason = "dropped with it")] MutexGuard<'a, ()>,
+);
 
 impl MapLoader {
     /// Loads leaves of a map that may take so many bytes of memory.
-    pub fn new(core: Arc<Core>, metadata: Arc<Metadata>, most_bytes: usize) -> Self {
+    pub(crate) fn new(core: Arc<Core>, metadata: Arc<Metadata>, most_bytes: usize) -> Self {
         MapLoader { core, metadata, most_bytes, leaves: Mutex::new(()) }
     }
 
     /// Keeps leaves in memory.
-    pub fn hold(&self) -> Result<LeavesStay<'_>, StoreError> {
+    pub(crate) fn hold(&self) -> Result<LeavesStay<'_>, StoreError> {
         lock(&self.leaves).map(LeavesStay)
     }
 
     /// The same, unless another thread does.
-    pub fn try_hold(&self) -> Option<LeavesStay<'_>> {
+    pub(crate) fn try_hold(&self) -> Option<LeavesStay<'_>> {
         self.leaves.try_lock().ok().map(LeavesStay)
     }
 
     /// A page with its entry of the map. The lock is let go while the leaf is read, if it is not in
     /// memory.
-    pub fn mapped<'a>(
+    pub(crate) fn mapped<'a>(
         &'a self,
         mut state: Guard<'a>,
         lba: impl Into<u64>,
@@ -70,7 +72,7 @@ impl MapLoader {
 
     /// The page of an LBA at a position that was found before, which saves a look-up if its leaf
     /// stayed in memory.
-    pub fn mapped_again<'a>(
+    pub(crate) fn mapped_again<'a>(
         &'a self,
         state: Guard<'a>,
         lba: u64,
@@ -83,7 +85,7 @@ impl MapLoader {
     }
 
     /// Locks the state with the leaves of all these pages in memory.
-    pub fn with_leaves(
+    pub(crate) fn with_leaves(
         &self,
         _: &LeavesStay<'_>,
         pages: impl Iterator<Item = u32> + Clone,
@@ -99,7 +101,7 @@ impl MapLoader {
     }
 
     /// The first leaf from this one on that lies on the device or is in memory.
-    pub fn next_leaf(&self, from: u32) -> Result<Option<u32>, StoreError> {
+    pub(crate) fn next_leaf(&self, from: u32) -> Result<Option<u32>, StoreError> {
         Ok(self.core.state()?.volume.map().next_leaf(from))
     }
 
@@ -128,7 +130,7 @@ impl MapLoader {
     /// The records whose places a leaf has: the LBA, the place and the sum of each. The place of
     /// one whose content is lost is in zone 0. A leaf that is not in memory is read, and let go of
     /// again: most walks over the map need a leaf once.
-    pub fn records_of_leaf(&self, leaf: u32) -> Result<Vec<(u64, Extent, u32)>, StoreError> {
+    pub(crate) fn records_of_leaf(&self, leaf: u32) -> Result<Vec<(u64, Extent, u32)>, StoreError> {
         let records = |state: &State, bytes: &Leaf| {
             let of_record =
                 |MappedRecord { lba, slot, units, sum }| (lba, Extent { slot, units }, sum);
@@ -169,7 +171,7 @@ impl MapLoader {
     }
 
     /// Reads a leaf from the metadata log.
-    pub fn read_leaf(&self, leaf: u32, at: LeafAt) -> Result<AlignedBuf, StoreError> {
+    pub(crate) fn read_leaf(&self, leaf: u32, at: LeafAt) -> Result<AlignedBuf, StoreError> {
         let pages = (at.pages as usize).min(self.core.layout.leaf.most_pages());
         let sound = |bytes: &[u8]| crc32c::crc32c(bytes) == at.sum;
         match MetaLog::read(&*self.core.device, &self.core.layout, at.page, pages, &sound) {
@@ -184,7 +186,7 @@ impl MapLoader {
     }
 
     /// The error of a leaf that is not what it should be.
-    pub fn damaged_leaf(&self, leaf: u32, at: LeafAt, what: &str) -> StoreError {
+    pub(crate) fn damaged_leaf(&self, leaf: u32, at: LeafAt, what: &str) -> StoreError {
         let capacity = self.core.layout.fixed.device_pages;
         let zone = self.core.layout.meta[(at.page / capacity) as usize];
         let why = format!("a leaf of the map {what}; {}", self.core.layout.leaf.tells(leaf));
@@ -192,13 +194,13 @@ impl MapLoader {
     }
 
     /// True if leaves are to leave memory. One may always stay.
-    pub fn is_map_large(&self, state: &State) -> bool {
+    pub(crate) fn is_map_large(&self, state: &State) -> bool {
         let map = state.volume.map();
         map.resident_bytes() > self.most_bytes && map.resident() > 1
     }
 
     /// Drops a leaf, which is written first if it changed. False if all are in use.
-    pub fn evict(&self, _: &LeavesStay<'_>) -> Result<bool, StoreError> {
+    pub(crate) fn evict(&self, _: &LeavesStay<'_>) -> Result<bool, StoreError> {
         let mut state = self.core.state()?;
         let time = state.time();
         match state.volume.map_mut().evict() {
@@ -218,7 +220,7 @@ impl MapLoader {
     }
 
     /// Keeps the map within its memory as far as that needs no writing.
-    pub fn drop_clean_leaves(&self) -> Result<(), StoreError> {
+    pub(crate) fn drop_clean_leaves(&self) -> Result<(), StoreError> {
         let mut state = self.core.state()?;
         // Looking for them costs a pass over those in memory.
         if state.volume.map().resident_bytes()

@@ -22,7 +22,7 @@ const STALE: u64 = 4;
 
 /// Pages and free space of the metadata log, for threads that do not hold its lock.
 #[derive(Default)]
-pub struct MetaUsage {
+pub(crate) struct MetaUsage {
     pages: AtomicU64,
     low: AtomicBool,
     failed: AtomicU64,
@@ -30,23 +30,23 @@ pub struct MetaUsage {
 
 impl MetaUsage {
     /// Pages written since the store was formatted.
-    pub fn pages(&self) -> u64 {
+    pub(crate) fn pages(&self) -> u64 {
         self.pages.load(Relaxed)
     }
 
     /// Zones that failed since the store was opened.
-    pub fn failed(&self) -> u64 {
+    pub(crate) fn failed(&self) -> u64 {
         self.failed.load(Relaxed)
     }
 
     /// True if the free pages are only enough for a checkpoint that frees the rest.
-    pub fn is_low(&self) -> bool {
+    pub(crate) fn is_low(&self) -> bool {
         self.low.load(Relaxed)
     }
 }
 
 /// The end of the metadata log.
-pub struct MetaLog {
+pub(crate) struct MetaLog {
     device: Arc<dyn Device>,
     layout: Arc<Layout>,
     store: u64,
@@ -65,7 +65,7 @@ impl MetaLog {
     /// The log of a store that is being formatted or recovered: `seq` is the number of its next
     /// record, `current` where it goes if a zone was begun; `used` and `empty` are the places in
     /// the ring whose zones hold records, oldest first, and those that do not.
-    pub fn new(
+    pub(crate) fn new(
         device: Arc<dyn Device>,
         layout: Arc<Layout>,
         store: u64,
@@ -79,13 +79,13 @@ impl MetaLog {
     }
 
     /// Sets the pages that the store has written to the log.
-    pub fn with_written(self, pages: u64) -> Self {
+    pub(crate) fn with_written(self, pages: u64) -> Self {
         self.usage.pages.store(pages, Relaxed);
         self
     }
 
     /// Pages and free space of the log, now and later.
-    pub fn usage(&self) -> Arc<MetaUsage> {
+    pub(crate) fn usage(&self) -> Arc<MetaUsage> {
         self.usage.clone()
     }
 
@@ -97,13 +97,13 @@ impl MetaLog {
 
     /// True if the next checkpoint is to write everything anew, so that all zones before it can be
     /// reset.
-    pub fn must_free(&self) -> bool {
+    pub(crate) fn must_free(&self) -> bool {
         self.free_pages() < self.layout.meta_reserve()
     }
 
     /// Goes on in another zone, if the one that is written has much more than the `needed` pages
     /// that a checkpoint of everything takes, and there is room for one behind it. True if it did.
-    pub fn leave_zone(&mut self, needed: u64) -> Result<bool, StoreError> {
+    pub(crate) fn leave_zone(&mut self, needed: u64) -> Result<bool, StoreError> {
         let pages = self.layout.fixed.device_pages;
         let Some((place, at)) = self.current.filter(|&(_, at)| at < pages) else {
             return Ok(false);
@@ -123,12 +123,12 @@ impl MetaLog {
     }
 
     /// Number of the next record.
-    pub fn seq(&self) -> u64 {
+    pub(crate) fn seq(&self) -> u64 {
         self.seq
     }
 
     /// Pages that can still be written.
-    pub fn free_pages(&self) -> u64 {
+    pub(crate) fn free_pages(&self) -> u64 {
         let pages = u64::from(self.layout.fixed.device_pages);
         let rest = self.current.map_or(0, |(_, at)| pages - u64::from(at));
         rest + self.empty.len() as u64 * (pages - u64::from(SUPERBLOCKS))
@@ -136,7 +136,7 @@ impl MetaLog {
 
     /// Appends a record: a page of rows and the payload that belongs to it. Returns the place of
     /// the payload, counted in pages through all metadata zones.
-    pub fn append<R: NoUninit>(
+    pub(crate) fn append<R: NoUninit>(
         &mut self,
         record: MetaKind,
         rows: &[R],
@@ -235,7 +235,7 @@ impl MetaLog {
     }
 
     /// Reads pages that were appended, and are `sound` if they are what was written.
-    pub fn read(
+    pub(crate) fn read(
         device: &dyn Device,
         layout: &Layout,
         page: u32,
@@ -253,7 +253,7 @@ impl MetaLog {
 
     /// Resets every zone that holds none of these pages and lies before `begin`, where the
     /// checkpoint that is now complete began.
-    pub fn release(
+    pub(crate) fn release(
         &mut self,
         begin: Option<u32>,
         needed: impl Iterator<Item = u32>,
@@ -273,7 +273,7 @@ impl MetaLog {
     }
 
     /// Resets zones in which recovery found nothing that is needed.
-    pub fn reset_idle(&mut self, places: &[usize]) -> Result<(), StoreError> {
+    pub(crate) fn reset_idle(&mut self, places: &[usize]) -> Result<(), StoreError> {
         if places.is_empty() {
             return Ok(());
         }
@@ -300,7 +300,7 @@ impl MetaLog {
     }
 
     /// The place that is written now, as a page of the metadata zones.
-    pub fn position(&self) -> Option<u32> {
+    pub(crate) fn position(&self) -> Option<u32> {
         let (place, at) = self.current?;
         Some(place as u32 * self.layout.fixed.device_pages + at)
     }

@@ -12,7 +12,7 @@ use crate::format::{LeafAt, PAGE};
 use crate::sync::{Mutex, MutexGuard};
 
 /// The metadata log. Its lock is taken before that of the state, never while that is held.
-pub struct Metadata {
+pub(crate) struct Metadata {
     core: Arc<Core>,
     log: Mutex<MetaLog>,
     usage: Arc<MetaUsage>,
@@ -20,22 +20,22 @@ pub struct Metadata {
 
 impl Metadata {
     /// The log of a store.
-    pub fn new(core: Arc<Core>, log: MetaLog) -> Self {
+    pub(crate) fn new(core: Arc<Core>, log: MetaLog) -> Self {
         Metadata { core, usage: log.usage(), log: Mutex::new(log) }
     }
 
     /// Locks the log.
-    pub fn log(&self) -> Result<MutexGuard<'_, MetaLog>, StoreError> {
+    pub(crate) fn log(&self) -> Result<MutexGuard<'_, MetaLog>, StoreError> {
         lock(&self.log)
     }
 
     /// Pages and free space of the log.
-    pub fn usage(&self) -> &MetaUsage {
+    pub(crate) fn usage(&self) -> &MetaUsage {
         &self.usage
     }
 
     /// Writes the notes that wait. When it returns, all notes made before are written.
-    pub fn write_notes(&self) -> Result<(), StoreError> {
+    pub(crate) fn write_notes(&self) -> Result<(), StoreError> {
         let mut log = self.log()?;
         let mut state = self.core.state()?;
         let durable = NotesHead { notes: state.notes.durable(), chunks: state.chunks.durable() };
@@ -49,7 +49,7 @@ impl Metadata {
 
     /// Writes a record of the first of these leaves, as many as it has room for but one at least.
     /// Returns their places.
-    pub fn write_leaves(
+    pub(crate) fn write_leaves(
         &self,
         leaves: &mut dyn Iterator<Item = (u32, Leaf)>,
         time: u64,

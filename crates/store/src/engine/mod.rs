@@ -16,18 +16,18 @@
 //! All stand on [`core`]: the device, the state and the error that ended all writing. Locks are
 //! taken in this order: cleaning, buffers, leaves of the map, metadata log, state.
 
-pub mod buffer;
-pub mod checkpointer;
-pub mod chunk_writer;
-pub mod cleaner;
-pub mod core;
-pub mod map_loader;
-pub mod meta;
-pub mod metadata;
-pub mod other_copy;
-pub mod reader;
-pub mod upkeep;
-pub mod writer;
+pub(crate) mod buffer;
+pub(crate) mod checkpointer;
+pub(crate) mod chunk_writer;
+pub(crate) mod cleaner;
+pub(crate) mod core;
+pub(crate) mod map_loader;
+pub(crate) mod meta;
+pub(crate) mod metadata;
+pub(crate) mod other_copy;
+pub(crate) mod reader;
+pub(crate) mod upkeep;
+pub(crate) mod writer;
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ use upkeep::Upkeep;
 use writer::Writer;
 
 /// The parts of an open store; and its operations, each followed by upkeep.
-pub struct Engine {
+pub(crate) struct Engine {
     /// The device and the state.
     pub core: Arc<Core>,
     /// The metadata log.
@@ -70,7 +70,7 @@ pub struct Engine {
 
 impl Engine {
     /// The engine of a store whose state was recovered.
-    pub fn new(device: Arc<dyn Device>, state: State, log: MetaLog, open: &Open) -> Self {
+    pub(crate) fn new(device: Arc<dyn Device>, state: State, log: MetaLog, open: &Open) -> Self {
         let core = Arc::new(Core::new(device, state, open.compression));
         let metadata = Arc::new(Metadata::new(core.clone(), log));
         let loader = MapLoader::new(core.clone(), metadata.clone(), open.map_bytes);
@@ -96,7 +96,7 @@ impl Engine {
     }
 
     /// Writes pages, in order.
-    pub fn write_pages(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
+    pub(crate) fn write_pages(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
         self.check_pages(pages)?;
         self.writer.parts(pages.len()).try_for_each(|part| {
             self.upkeep.before_write()?;
@@ -105,7 +105,7 @@ impl Engine {
     }
 
     /// Writes pages as deltas or tails, in order. Returns those that have to be written as a whole.
-    pub fn write_deltas(&self, writes: &[DeltaWrite<'_>]) -> Result<Vec<u32>, StoreError> {
+    pub(crate) fn write_deltas(&self, writes: &[DeltaWrite<'_>]) -> Result<Vec<u32>, StoreError> {
         writes.iter().try_for_each(|write| self.core.layout.check_lba(write.lba))?;
         let mut refused = Vec::new();
         for part in self.writer.parts(writes.len()) {
@@ -117,7 +117,7 @@ impl Engine {
 
     /// Writes pages as a group, and makes it durable with everything before. Of a page that is
     /// there more than once the last content counts.
-    pub fn write_group(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
+    pub(crate) fn write_group(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
         self.check_pages(pages)?;
         if pages.is_empty() {
             return self.chunks.sync();
@@ -137,7 +137,7 @@ impl Engine {
     }
 
     /// Forgets a page; true if there was one.
-    pub fn trim_page(&self, lba: u32) -> Result<bool, StoreError> {
+    pub(crate) fn trim_page(&self, lba: u32) -> Result<bool, StoreError> {
         self.core.layout.check_lba(lba)?;
         self.upkeep.before_write()?;
         let had = self.writer.trim_page(lba)?;
@@ -147,7 +147,7 @@ impl Engine {
 
     /// Reads a page, as changes of it make it that an engine kept if there are any, and finds the
     /// words in which it may differ from its base; false if it was never written, or was trimmed.
-    pub fn read_page(
+    pub(crate) fn read_page(
         &self,
         lba: u32,
         kept: Option<&PageDelta>,
@@ -161,7 +161,7 @@ impl Engine {
 
     /// Reads pages, as [`Self::read_page`] reads each, but all their records that are on the device
     /// side by side.
-    pub fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
+    pub(crate) fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
         let together = |reads: &mut [PageRead<'_>]| {
             let results = self.reader.read_pages(reads);
             match self.upkeep.shrink_map() {
@@ -173,7 +173,7 @@ impl Engine {
     }
 
     /// True if a page has a delta.
-    pub fn has_delta(&self, lba: u32) -> Result<bool, StoreError> {
+    pub(crate) fn has_delta(&self, lba: u32) -> Result<bool, StoreError> {
         let has = self.reader.has_delta(lba)?;
         self.upkeep.shrink_map()?;
         Ok(has)
@@ -181,7 +181,7 @@ impl Engine {
 
     /// Writes a checkpoint; of everything, so that nothing that was written to the metadata log
     /// before is needed, if it is to be `whole`.
-    pub fn checkpoint(&self, whole: bool) -> Result<(), StoreError> {
+    pub(crate) fn checkpoint(&self, whole: bool) -> Result<(), StoreError> {
         self.checkpointer.write(&self.loader.hold()?, whole)
     }
 }

@@ -6,7 +6,7 @@ use crate::format::PAGE;
 
 /// Reads pages. If they are not `sound`, they are taken from another copy that is; without one they
 /// stay as they were read.
-pub fn read_sound(
+pub(crate) fn read_sound(
     device: &dyn Device,
     zone: u32,
     at: u64,
@@ -22,7 +22,7 @@ pub fn read_sound(
 
 /// Replaces the one page that is wrong by another copy of it; false if there is none with which the
 /// pages are `sound`.
-pub fn repair(
+pub(crate) fn repair(
     device: &dyn Device,
     zone: u32,
     at: u64,

@@ -26,7 +26,7 @@ const MOST: usize = 2 * PAGE;
 const PARTS: usize = 3;
 
 /// Pages that are read side by side, at most.
-pub const TOGETHER: usize = 32;
+pub(crate) const TOGETHER: usize = 32;
 
 thread_local! {
     /// The records of a page, while it is made of them.
@@ -53,20 +53,20 @@ pub struct PageRead<'a> {
 }
 
 /// Reads pages: their records, and those that only parity has.
-pub struct Reader {
+pub(crate) struct Reader {
     core: Arc<Core>,
     loader: Arc<MapLoader>,
 }
 
 impl Reader {
     /// The reader of a store.
-    pub fn new(core: Arc<Core>, loader: Arc<MapLoader>) -> Self {
+    pub(crate) fn new(core: Arc<Core>, loader: Arc<MapLoader>) -> Self {
         Reader { core, loader }
     }
 
     /// Reads a page, as changes of it make it that an engine kept if there are any, and finds the
     /// words in which it may differ from its base; false if it was never written, or was trimmed.
-    pub fn read_page(
+    pub(crate) fn read_page(
         &self,
         lba: u32,
         kept: Option<&PageDelta>,
@@ -140,7 +140,7 @@ impl Reader {
 
     /// Reads at most [`TOGETHER`] pages, as [`Self::read_page`] reads each, but all their records
     /// that are on the device side by side.
-    pub fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
+    pub(crate) fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
         // Not kept by the thread as that for one page is: it is a megabyte.
         let mut records: Vec<_> = reads.iter().map(|_| room()).collect();
         let mut pages = AlignedBuf::zeroed(reads.len() * PARTS * MOST);
@@ -172,7 +172,7 @@ impl Reader {
     }
 
     /// True if a page has a delta.
-    pub fn has_delta(&self, lba: u32) -> Result<bool, StoreError> {
+    pub(crate) fn has_delta(&self, lba: u32) -> Result<bool, StoreError> {
         self.core.layout.check_lba(lba)?;
         let mapped = self.loader.mapped(self.core.state()?, lba)?;
         Ok(mapped.place_of(RecordKind::Delta).is_some())
@@ -180,7 +180,11 @@ impl Reader {
 
     /// Reads the record of an LBA to the beginning of `into`, in whole units; returns its bytes, or
     /// none if there is none.
-    pub fn read_record(&self, lba: u64, into: &mut [u8]) -> Result<Option<usize>, StoreError> {
+    pub(crate) fn read_record(
+        &self,
+        lba: u64,
+        into: &mut [u8],
+    ) -> Result<Option<usize>, StoreError> {
         let mapped = self.loader.mapped(self.core.state()?, lba)?;
         let found = mapped.find(into)?;
         drop(mapped);
@@ -190,7 +194,7 @@ impl Reader {
 
     /// Reads a record that was found, unless it is copied already, and compares it with its sum;
     /// returns its bytes.
-    pub fn fetch(
+    pub(crate) fn fetch(
         &self,
         lba: u32,
         found: RecordLookup,
@@ -210,7 +214,7 @@ impl Reader {
 
     /// The same for records of a page, those on the device side by side. Of a record that is not
     /// there no bytes are returned.
-    pub fn fetch_all<const N: usize>(
+    pub(crate) fn fetch_all<const N: usize>(
         &self,
         lba: u32,
         found: [Option<RecordLookup>; N],
@@ -289,7 +293,7 @@ impl Reader {
 
     /// Fills `record` with the content that has this sum, if another copy of one of its pages has
     /// it; false, and `record` is as it was, if not.
-    pub fn repair_record(
+    pub(crate) fn repair_record(
         &self,
         zone: u32,
         span: Span,
@@ -331,7 +335,7 @@ impl Reader {
     }
 
     /// Calls `visit` with every page of a range that there is, in order.
-    pub fn mapped_pages(
+    pub(crate) fn mapped_pages(
         &self,
         range: Range<u32>,
         visit: &mut dyn FnMut(u32),

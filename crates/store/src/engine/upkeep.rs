@@ -23,7 +23,7 @@ const LITTLE: u32 = 8;
 const WORTH_TIDYING: u32 = 16;
 
 /// Does what is due.
-pub struct Upkeep {
+pub(crate) struct Upkeep {
     core: Arc<Core>,
     metadata: Arc<Metadata>,
     loader: Arc<MapLoader>,
@@ -38,7 +38,7 @@ pub struct Upkeep {
 
 impl Upkeep {
     /// The upkeep of a store that is opened with these options.
-    pub fn new(
+    pub(crate) fn new(
         core: Arc<Core>,
         metadata: Arc<Metadata>,
         loader: Arc<MapLoader>,
@@ -66,12 +66,12 @@ impl Upkeep {
 
     /// Before a write or trim of a user. What is left of the metadata log when it is low is for a
     /// checkpoint: the notes of users wait for that.
-    pub fn before_write(&self) -> Result<(), StoreError> {
+    pub(crate) fn before_write(&self) -> Result<(), StoreError> {
         if self.metadata.usage().is_low() { self.checkpoint_if_due() } else { Ok(()) }
     }
 
     /// After a write of a user, whether it succeeded or not.
-    pub fn after_write<T>(&self, written: Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(crate) fn after_write<T>(&self, written: Result<T, StoreError>) -> Result<T, StoreError> {
         let cleaned = match self.cleaning {
             Cleaning::Inline => self.clean_while_due(),
             Cleaning::Background => Ok(()),
@@ -81,7 +81,7 @@ impl Upkeep {
     }
 
     /// After a trim of a user.
-    pub fn after_trim(&self) -> Result<(), StoreError> {
+    pub(crate) fn after_trim(&self) -> Result<(), StoreError> {
         match self.cleaning {
             Cleaning::Inline => self.checkpoint_if_due()?,
             Cleaning::Background => {
@@ -102,7 +102,7 @@ impl Upkeep {
     }
 
     /// Cleans, or waits for that, so that a group of so many pages may fit.
-    pub fn make_room(&self, pages: usize) -> Result<(), StoreError> {
+    pub(crate) fn make_room(&self, pages: usize) -> Result<(), StoreError> {
         let state = self.core.state()?;
         let (pages, most) = (pages as u64, state.group_room());
         if pages <= most {
@@ -124,7 +124,7 @@ impl Upkeep {
     }
 
     /// Cleans once: the victims of one choice. False if there are none.
-    pub fn clean(&self) -> Result<bool, StoreError> {
+    pub(crate) fn clean(&self) -> Result<bool, StoreError> {
         let cleaning = self.cleaner.lock()?;
         let all = || {
             let victims = self.cleaner.choose(&cleaning)?;
@@ -137,7 +137,7 @@ impl Upkeep {
     }
 
     /// Copies all pages of a zone of the device elsewhere.
-    pub fn move_away(&self, device_zone: u32) -> Result<(), StoreError> {
+    pub(crate) fn move_away(&self, device_zone: u32) -> Result<(), StoreError> {
         // There must be room for the pages of a zone.
         while self.clean()? {}
         let cleaning = self.cleaner.lock()?;
@@ -151,7 +151,7 @@ impl Upkeep {
 
     /// Before a store is closed: cleans open zones that hold little but garbage. No policy chooses
     /// an open zone, so they would be most of what an emptied store takes.
-    pub fn tidy(&self) -> Result<(), StoreError> {
+    pub(crate) fn tidy(&self) -> Result<(), StoreError> {
         let layout = &self.core.layout;
         let state = self.core.state()?;
         let least = WORTH_TIDYING * layout.sizes.page_units();
@@ -198,7 +198,7 @@ impl Upkeep {
     }
 
     /// Keeps the map within its memory.
-    pub fn shrink_map(&self) -> Result<(), StoreError> {
+    pub(crate) fn shrink_map(&self) -> Result<(), StoreError> {
         if !self.is_map_bounded {
             return Ok(());
         }
@@ -218,7 +218,7 @@ impl Upkeep {
     }
 
     /// Cleans whenever that is due, until the store ends.
-    pub fn run_cleaner(&self) -> Result<(), StoreError> {
+    pub(crate) fn run_cleaner(&self) -> Result<(), StoreError> {
         let core = &self.core;
         loop {
             let mut state = core.state()?;
@@ -244,7 +244,7 @@ impl Upkeep {
     }
 
     /// Writes a checkpoint whenever one is due, until the store ends.
-    pub fn run_checkpointer(&self) -> Result<(), StoreError> {
+    pub(crate) fn run_checkpointer(&self) -> Result<(), StoreError> {
         loop {
             let mut state = self.core.state()?;
             while !state.has_ended() && !self.is_checkpoint_due(&state) {

@@ -1,11 +1,11 @@
 //! The store as its users see it: operations, and reports on what it holds.
 
-pub mod check;
-pub mod finding;
+pub(crate) mod check;
+pub(crate) mod finding;
 pub mod metrics;
-pub mod repair;
-pub mod scrub;
-pub mod stats;
-pub mod store;
-pub mod survey;
-pub mod view;
+pub(crate) mod repair;
+pub(crate) mod scrub;
+pub(crate) mod stats;
+pub(crate) mod store;
+pub(crate) mod survey;
+pub(crate) mod view;

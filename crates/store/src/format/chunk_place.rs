@@ -2,7 +2,7 @@
 
 /// The place of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChunkPlace {
+pub(crate) struct ChunkPlace {
     /// Offset of its first page among the pages of the volume's zone.
     pub first: u32,
     /// Page of the device's zone where its header begins.
@@ -21,10 +21,10 @@ const SHARED: u32 = 1 << 31;
 
 impl ChunkPlace {
     /// Pages that a zone may have, so that a table has room for the place of each chunk.
-    pub const MOST_PAGES: u32 = 1 << FIRST_BITS;
+    pub(crate) const MOST_PAGES: u32 = 1 << FIRST_BITS;
 
     /// The chunks of a zone as a table has them.
-    pub fn encode(chunks: &[ChunkPlace]) -> Vec<u32> {
+    pub(crate) fn encode(chunks: &[ChunkPlace]) -> Vec<u32> {
         let mut before = None;
         let of = |&chunk: &ChunkPlace| {
             let ChunkPlace { first, start, header } = chunk;
@@ -37,7 +37,7 @@ impl ChunkPlace {
     }
 
     /// The chunks that a table has of a zone.
-    pub fn decode(chunks: &[u32]) -> Vec<ChunkPlace> {
+    pub(crate) fn decode(chunks: &[u32]) -> Vec<ChunkPlace> {
         let mut before: Option<ChunkPlace> = None;
         let of = |&chunk: &u32| {
             let first = chunk & (ChunkPlace::MOST_PAGES - 1);

@@ -13,13 +13,13 @@ use crate::format::records::RecordKind;
 use crate::format::shifts::{Shift, Shifts};
 
 /// Bytes of a word.
-pub const WORD: usize = 8;
+pub(crate) const WORD: usize = 8;
 
 /// Words of a page.
-pub const WORDS: usize = PAGE / WORD;
+pub(crate) const WORDS: usize = PAGE / WORD;
 
 /// Bytes that a page's delta and its tail have together at most.
-pub const LONGEST: usize = 1792;
+pub(crate) const LONGEST: usize = 1792;
 
 /// Bytes of the longest tail. A delta that is written each time a page changes is as long as all
 /// that changed so far; a tail is long only by what changed since the delta.
@@ -285,10 +285,10 @@ impl ChangedWords {
 
 impl WordSet {
     /// No word.
-    pub const NONE: WordSet = WordSet([0; WORDS / 64]);
+    pub(crate) const NONE: WordSet = WordSet([0; WORDS / 64]);
 
     /// Adds the words of a range.
-    pub fn add(&mut self, words: Range<usize>) {
+    pub(crate) fn add(&mut self, words: Range<usize>) {
         for group in words.start / 64..words.end.div_ceil(64) {
             let bit = |word: usize| word.saturating_sub(64 * group).min(64);
             self.0[group] |= lowest(bit(words.end)) & !lowest(bit(words.start));
@@ -296,17 +296,17 @@ impl WordSet {
     }
 
     /// Adds the words of another set.
-    pub fn unite(&mut self, other: &WordSet) {
+    pub(crate) fn unite(&mut self, other: &WordSet) {
         self.0.iter_mut().zip(other.0).for_each(|(mine, other)| *mine |= other);
     }
 
     /// Removes the words of another set.
-    pub fn subtract(&mut self, other: &WordSet) {
+    pub(crate) fn subtract(&mut self, other: &WordSet) {
         self.0.iter_mut().zip(other.0).for_each(|(mine, other)| *mine &= !other);
     }
 
     /// The words of a range, from another word on: up to 64 words away.
-    pub fn moved(&self, words: Range<usize>, to: usize) -> WordSet {
+    pub(crate) fn moved(&self, words: Range<usize>, to: usize) -> WordSet {
         let mut moved = WordSet::NONE;
         moved.add(words.clone());
         moved.0.iter_mut().zip(self.0).for_each(|(moved, bits)| *moved &= bits);
@@ -378,12 +378,12 @@ fn lowest(bits: usize) -> u64 {
 }
 
 /// Sets the time of an encoded delta.
-pub fn set_time(delta: &mut [u8], time: u64) {
+pub(crate) fn set_time(delta: &mut [u8], time: u64) {
     delta[..4].copy_from_slice(&(time as u32).to_le_bytes());
 }
 
 /// The time of a delta, which was written before `now` and not 2^32 writes earlier.
-pub fn time_of(delta: &[u8], now: u64) -> Option<u64> {
+pub(crate) fn time_of(delta: &[u8], now: u64) -> Option<u64> {
     let low = u32::from_le_bytes(*delta.first_chunk()?);
     now.checked_sub((now as u32).wrapping_sub(low).into())
 }

@@ -7,11 +7,11 @@ use bytemuck::{Pod, Zeroable};
 use crate::format::{BESIDE_ROWS, Group, MAGIC, MOST, PAGE, VERSION, Witness};
 
 /// Bytes of a page behind its head.
-pub const BODY: usize = PAGE - size_of::<Raw>();
+pub(crate) const BODY: usize = PAGE - size_of::<Raw>();
 
 /// The head of a page that describes others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub(crate) struct Head {
     /// Version of the format.
     pub version: u32,
     /// Number of the store, drawn when it is formatted.
@@ -26,7 +26,7 @@ pub struct Head {
 
 /// The kind of thing that a page describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeadKind {
+pub(crate) enum HeadKind {
     /// A chunk of pages.
     Chunk(ChunkHead),
     /// A record of the metadata log.
@@ -35,7 +35,7 @@ pub enum HeadKind {
 
 /// The head of a chunk's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChunkHead {
+pub(crate) struct ChunkHead {
     /// Number of the chunk.
     pub seq: u64,
     /// Records in it.
@@ -56,7 +56,7 @@ pub struct ChunkHead {
 
 /// The head of a record in the metadata log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MetaHead {
+pub(crate) struct MetaHead {
     /// Number of the record.
     pub seq: u64,
     /// Rows in this page.
@@ -71,7 +71,7 @@ pub struct MetaHead {
 
 /// The kind of a record in the metadata log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetaKind {
+pub(crate) enum MetaKind {
     /// First pages of a metadata zone: the store's options.
     Super,
     /// Zones opened and pages trimmed.
@@ -86,7 +86,7 @@ pub enum MetaKind {
 
 /// The head of notes: what was durable when they were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NotesHead {
+pub(crate) struct NotesHead {
     /// All notes before this number.
     pub notes: u64,
     /// All chunks up to this number.
@@ -95,7 +95,7 @@ pub struct NotesHead {
 
 /// A part of a checkpoint's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TablePart {
+pub(crate) struct TablePart {
     /// Its number, from 0.
     pub part: u32,
     /// Number of parts.
@@ -156,12 +156,12 @@ const CHUNK: u32 = 5;
 
 impl Head {
     /// The head of a page that this program writes.
-    pub fn new(store: u64, zone: u32, page: u32, kind: HeadKind) -> Head {
+    pub(crate) fn new(store: u64, zone: u32, page: u32, kind: HeadKind) -> Head {
         Head { version: VERSION, store, zone, page, kind }
     }
 
     /// The head of a page and what stands behind it, if the page describes others and is undamaged.
-    pub fn of(page: &[u8]) -> Option<(Head, &[u8])> {
+    pub(crate) fn of(page: &[u8]) -> Option<(Head, &[u8])> {
         let (raw, body) = page.split_at_checked(size_of::<Raw>())?;
         let raw: Raw = bytemuck::pod_read_unaligned(raw);
         let whole = raw.magic == MAGIC
@@ -171,18 +171,18 @@ impl Head {
     }
 
     /// The head of a page, if the page is undamaged and was meant to lie there in this store.
-    pub fn at(page: &[u8], store: u64, zone: u32, at: u32) -> Option<(Head, &[u8])> {
+    pub(crate) fn at(page: &[u8], store: u64, zone: u32, at: u32) -> Option<(Head, &[u8])> {
         let ours = |head: &Head| (head.store, head.zone, head.page) == (store, zone, at);
         Head::of(page).filter(|(head, _)| ours(head))
     }
 
     /// True if it is that of a superblock.
-    pub fn is_super(&self) -> bool {
+    pub(crate) fn is_super(&self) -> bool {
         matches!(self.kind, HeadKind::Meta(MetaHead { record: MetaKind::Super, .. }))
     }
 
     /// Puts the head and the bytes behind it into a page, and the sum over the page.
-    pub fn seal(&self, page: &mut [u8], body: &[u8]) {
+    pub(crate) fn seal(&self, page: &mut [u8], body: &[u8]) {
         page[..PAGE].fill(0);
         page[..size_of::<Raw>()].copy_from_slice(bytemuck::bytes_of(&Raw::of(self)));
         page[size_of::<Raw>()..][..body.len()].copy_from_slice(body);
@@ -194,7 +194,7 @@ impl Head {
 impl ChunkHead {
     /// The head of a chunk's header, and the rows behind it, if it is that of a chunk of this store
     /// that was meant to lie there.
-    pub fn at(page: &[u8], store: u64, zone: u32, at: u32) -> Option<(ChunkHead, &[u8])> {
+    pub(crate) fn at(page: &[u8], store: u64, zone: u32, at: u32) -> Option<(ChunkHead, &[u8])> {
         match Head::at(page, store, zone, at)? {
             (Head { kind: HeadKind::Chunk(chunk), .. }, body) => Some((chunk, body)),
             _ => None,
@@ -203,14 +203,14 @@ impl ChunkHead {
 }
 
 /// Where a chunk's header has the group, behind the head: the rows come after group and witness.
-pub const GROUP: Range<usize> = 0..size_of::<Group>();
+pub(crate) const GROUP: Range<usize> = 0..size_of::<Group>();
 
 /// Where it has the witness.
-pub const WITNESS: Range<usize> = GROUP.end..BESIDE_ROWS;
+pub(crate) const WITNESS: Range<usize> = GROUP.end..BESIDE_ROWS;
 
 impl Group {
     /// The group that a chunk's header names, if it names one.
-    pub fn of(body: &[u8]) -> Option<Group> {
+    pub(crate) fn of(body: &[u8]) -> Option<Group> {
         let group: Group = bytemuck::pod_read_unaligned(body.get(GROUP)?);
         (group.pages > 0).then_some(group)
     }
@@ -218,7 +218,7 @@ impl Group {
 
 impl Witness {
     /// The witness in a chunk's header.
-    pub fn of(body: &[u8]) -> Witness {
+    pub(crate) fn of(body: &[u8]) -> Witness {
         body.get(WITNESS).map(bytemuck::pod_read_unaligned).unwrap_or_default()
     }
 }

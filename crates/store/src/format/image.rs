@@ -19,26 +19,26 @@ const ZSTD: u16 = 1 << 14;
 
 /// The zeroes that the image of a page leaves out; none if it is written whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hole {
+pub(crate) struct Hole {
     at: usize,
     len: usize,
 }
 
 impl Hole {
     /// The longest run of zeroes of a page, if units of so many bytes are saved without it.
-    pub fn of(page: &[u8], unit: usize) -> Option<Hole> {
+    pub(crate) fn of(page: &[u8], unit: usize) -> Option<Hole> {
         let run = longest_zeroes(page);
         let hole = Hole { at: run.start, len: run.len() };
         (hole.bytes().next_multiple_of(unit) < PAGE).then_some(hole)
     }
 
     /// Bytes of the image.
-    pub fn bytes(self) -> usize {
+    pub(crate) fn bytes(self) -> usize {
         HEAD + PAGE - self.len
     }
 
     /// Writes the image of a page.
-    pub fn pack(self, page: &[u8]) -> Vec<u8> {
+    pub(crate) fn pack(self, page: &[u8]) -> Vec<u8> {
         let mut image = Vec::with_capacity(self.bytes());
         image.extend((self.at as u16).to_le_bytes());
         image.extend((self.len as u16).to_le_bytes());
@@ -51,7 +51,7 @@ impl Hole {
 /// The compressed image of a page, whose image as it is is `plain`; none if that would not save a
 /// unit of `unit` bytes and an eighth of the image, which is what makes it worth decompressing, or
 /// is not tried.
-pub fn compress(plain: &[u8], unit: usize, compressor: &Compressor) -> Option<Vec<u8>> {
+pub(crate) fn compress(plain: &[u8], unit: usize, compressor: &Compressor) -> Option<Vec<u8>> {
     let (head, bytes) = match plain.len() {
         PAGE => (&[0; HEAD], plain),
         _ => plain.split_first_chunk()?,
@@ -72,14 +72,14 @@ pub fn compress(plain: &[u8], unit: usize, compressor: &Compressor) -> Option<Ve
 }
 
 /// True if an image is compressed in a way that this program is built without.
-pub fn is_foreign(image: &[u8]) -> bool {
+pub(crate) fn is_foreign(image: &[u8]) -> bool {
     let kind = image.first_chunk().map_or(0, |&head| u16::from_le_bytes(head));
     let is_zstd = kind & (COMPRESSED | ZSTD) == COMPRESSED | ZSTD;
     cfg!(not(feature = "zstd")) && image.len() < PAGE && is_zstd
 }
 
 /// Unpacks an image, in whole units. False if it is none.
-pub fn unpack(image: &[u8], page: &mut [u8]) -> bool {
+pub(crate) fn unpack(image: &[u8], page: &mut [u8]) -> bool {
     if image.len() == PAGE {
         page.copy_from_slice(image);
         return true;

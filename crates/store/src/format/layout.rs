@@ -29,7 +29,7 @@ fn recorded_scheme(error: BuildError) -> StoreError {
 
 /// Bytes that a delta, or a tail, takes beside its own, of the header and the last page of its
 /// chunk.
-pub const BESIDE_DELTA: usize = 128;
+pub(crate) const BESIDE_DELTA: usize = 128;
 
 /// Pages of a [thin](Format::thin) store for each whole one that fits.
 const THIN: u64 = 2;
@@ -42,7 +42,7 @@ const CHUNK: u32 = 127;
 
 /// The division of a device.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub(crate) struct Layout {
     /// The part that superblocks record.
     pub fixed: Super,
     /// Metadata zones, as zones of the device.
@@ -63,7 +63,7 @@ pub struct Layout {
 
 impl Layout {
     /// Divides a device that is to be formatted.
-    pub fn divide(device: &dyn Device, format: &Format) -> Result<Layout, StoreError> {
+    pub(crate) fn divide(device: &dyn Device, format: &Format) -> Result<Layout, StoreError> {
         let scheme = format.schemes.parse(&format.scheme)?;
         check_format(format, &scheme)?;
         let usable = usable_zones(device)?;
@@ -111,7 +111,7 @@ impl Layout {
     }
 
     /// The division that a superblock records.
-    pub fn recorded(
+    pub(crate) fn recorded(
         device: &dyn Device,
         (fixed, meta): (Super, Vec<u32>),
         schemes: Registry,
@@ -157,7 +157,7 @@ impl Layout {
     }
 
     /// The options of the volume.
-    pub fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         let Super { zone_pages, logical_pages, whole_pages, gp, reserve, .. } = self.fixed;
         let zones = self.data.len() as u32;
         Options {
@@ -177,22 +177,22 @@ impl Layout {
     }
 
     /// How records lie in the zones of the device.
-    pub fn chunk_shape(&self) -> ChunkShape {
+    pub(crate) fn chunk_shape(&self) -> ChunkShape {
         chunk_shape(self.fixed.device_pages, self.sizes, self.has_hotness())
     }
 
     /// Units of the user that a zone can hold.
-    pub fn zone_units(&self) -> u32 {
+    pub(crate) fn zone_units(&self) -> u32 {
         self.fixed.zone_pages * self.sizes.page_units()
     }
 
     /// True if headers have hotness records.
-    pub fn has_hotness(&self) -> bool {
+    pub(crate) fn has_hotness(&self) -> bool {
         self.fixed.hotness == 1
     }
 
     /// Checks that an LBA is within the store.
-    pub fn check_lba(&self, lba: u32) -> Result<(), StoreError> {
+    pub(crate) fn check_lba(&self, lba: u32) -> Result<(), StoreError> {
         let last = (self.fixed.logical_pages - 1) as u32;
         match lba <= last {
             true => Ok(()),
@@ -201,24 +201,24 @@ impl Layout {
     }
 
     /// Leaves of the map.
-    pub fn leaves(&self) -> u32 {
+    pub(crate) fn leaves(&self) -> u32 {
         self.leaf.leaves_of(self.fixed.logical_pages)
     }
 
     /// Bytes of all leaves of the map, at most.
-    pub fn most_map_bytes(&self) -> usize {
+    pub(crate) fn most_map_bytes(&self) -> usize {
         (self.leaves() as usize).saturating_mul(self.leaf.most_pages() * PAGE)
     }
 
     /// Pages of the metadata log below which a checkpoint writes everything anew, so that all
     /// zones before it can be reset: room for one that a crash cuts short, for another, and for
     /// what the crash leaves unused of a zone.
-    pub fn meta_reserve(&self) -> u64 {
+    pub(crate) fn meta_reserve(&self) -> u64 {
         2 * self.checkpoint_pages() + u64::from(self.fixed.device_pages)
     }
 
     /// Pages of a checkpoint of everything, at most.
-    pub fn checkpoint_pages(&self) -> u64 {
+    pub(crate) fn checkpoint_pages(&self) -> u64 {
         let zones = self.data.len() as u32;
         whole_checkpoint(&self.fixed, self.leaf, &self.scheme, self.fixed.logical_pages, zones)
     }
@@ -312,13 +312,13 @@ fn check_room(
 
 /// Whole images that a zone holds in any case: behind shorter records its end may be too short for
 /// one.
-pub fn sure_images(fixed: &Super, sizes: Sizes) -> u32 {
+pub(crate) fn sure_images(fixed: &Super, sizes: Sizes) -> u32 {
     fixed.zone_pages - u32::from(sizes.page_units() > 1)
 }
 
 /// Records in a chunk, at most: deltas have no hotness records in its header, and several share a
 /// page.
-pub const MOST_RECORDS: u32 = ((BODY - BESIDE_ROWS) / ROW) as u32;
+pub(crate) const MOST_RECORDS: u32 = ((BODY - BESIDE_ROWS) / ROW) as u32;
 
 /// How a store lays records out in zones of so many pages: with units of these bytes, and headers
 /// that have, or have not, room for hotness records. A simulator needs it to decide as the store
@@ -336,7 +336,7 @@ pub fn chunk_shape_of(
 
 /// How records lie in zones of so many pages, behind headers that have, or have not, room for
 /// hotness records.
-pub fn chunk_shape(device_pages: u32, sizes: Sizes, hotness: bool) -> ChunkShape {
+pub(crate) fn chunk_shape(device_pages: u32, sizes: Sizes, hotness: bool) -> ChunkShape {
     let hotness = if hotness { size_of::<Hotness>() } else { 0 };
     let rows = BODY - BESIDE_ROWS;
     ChunkShape {
@@ -352,7 +352,7 @@ pub fn chunk_shape(device_pages: u32, sizes: Sizes, hotness: bool) -> ChunkShape
 
 /// Pages of a payload in the metadata log, at most: what a record leaves of a zone because it does
 /// not fit is then no more than that.
-pub fn payload_pages(fixed: &Super) -> usize {
+pub(crate) fn payload_pages(fixed: &Super) -> usize {
     (fixed.device_pages as usize / 8).clamp(1, 64)
 }
 
@@ -437,7 +437,7 @@ fn word(bytes: &[u8; 128]) -> String {
 const MOST_RUNS: usize = (BODY - size_of::<Super>()) / size_of::<ZoneRun>();
 
 /// Refuses metadata zones that a superblock can't name.
-pub fn check_runs(meta: &[u32]) -> Result<(), StoreError> {
+pub(crate) fn check_runs(meta: &[u32]) -> Result<(), StoreError> {
     let runs = ZoneRun::of(meta).len();
     match runs <= MOST_RUNS {
         true => Ok(()),
@@ -450,7 +450,7 @@ pub fn check_runs(meta: &[u32]) -> Result<(), StoreError> {
 }
 
 /// Notes that fit into one page.
-pub const NOTES: usize = BODY / size_of::<Note>();
+pub(crate) const NOTES: usize = BODY / size_of::<Note>();
 
 #[cfg(test)]
 mod tests {

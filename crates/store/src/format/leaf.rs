@@ -34,7 +34,7 @@ const KEY: usize = 2;
 const GROWTH: usize = 32;
 
 /// The state that a scheme keeps of a page.
-pub type StoredState = AnyState<MOST_WORDS>;
+pub(crate) type StoredState = AnyState<MOST_WORDS>;
 
 /// The bytes of a leaf's rows.
 ///
@@ -42,7 +42,7 @@ pub type StoredState = AnyState<MOST_WORDS>;
 /// with as many bits as the device needs. So it has 4 bytes on a device of 1 GiB with units of 64
 /// bytes, 5 on one of 1 TiB and 6 on one of 16 TiB. 0 stands for no record, 1 for one that is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeafShape {
+pub(crate) struct LeafShape {
     /// Pages of a leaf, a power of two.
     pages: u32,
     /// Bits of an offset.
@@ -66,7 +66,12 @@ impl LeafShape {
     /// The rows of a store on a device of so many zones, of which each has so many units, as has a
     /// page; the scheme keeps `state` bytes of each page. None if there are more places than a
     /// number has.
-    pub fn new(zones: u32, zone_units: u32, page_units: u32, state: usize) -> Option<LeafShape> {
+    pub(crate) fn new(
+        zones: u32,
+        zone_units: u32,
+        page_units: u32,
+        state: usize,
+    ) -> Option<LeafShape> {
         let (offset_bits, unit_bits) = (bits_below(zone_units), bits_below(page_units));
         let bits = bits_below(zones) + offset_bits + unit_bits;
         // With the sum, at least the eight bytes that are read at once.
@@ -81,44 +86,44 @@ impl LeafShape {
     }
 
     /// Pages whose places are in one leaf.
-    pub fn pages(self) -> u32 {
+    pub(crate) fn pages(self) -> u32 {
         self.pages
     }
 
     /// Leaves of a store of so many pages.
-    pub fn leaves_of(self, pages: u64) -> u32 {
+    pub(crate) fn leaves_of(self, pages: u64) -> u32 {
         pages.div_ceil(self.pages.into()) as u32
     }
 
     /// The leaf that has a page's row, and which of its rows that is.
-    pub fn place_in_leaf(self, page: u32) -> (u32, usize) {
+    pub(crate) fn place_in_leaf(self, page: u32) -> (u32, usize) {
         (page / self.pages, (page % self.pages) as usize)
     }
 
     /// The pages of a leaf.
-    pub fn pages_of_leaf(self, leaf: u32) -> Range<u64> {
+    pub(crate) fn pages_of_leaf(self, leaf: u32) -> Range<u64> {
         let first = u64::from(leaf) * u64::from(self.pages);
         first..first + u64::from(self.pages)
     }
 
     /// A sentence that names the pages whose places a leaf has.
-    pub fn tells(self, leaf: u32) -> String {
+    pub(crate) fn tells(self, leaf: u32) -> String {
         let (first, others) = (self.pages_of_leaf(leaf).start, self.pages - 1);
         format!("it tells where LBA {first} and the next {others} are")
     }
 
     /// Bytes of a place.
-    pub fn place(self) -> usize {
+    pub(crate) fn place(self) -> usize {
         self.place
     }
 
     /// Bytes of a row: place, sum, state.
-    pub fn row(self) -> usize {
+    pub(crate) fn row(self) -> usize {
         self.place + SUM + self.state
     }
 
     /// Bytes of the rows of all images.
-    pub fn images(self) -> usize {
+    pub(crate) fn images(self) -> usize {
         self.pages as usize * self.row()
     }
 
@@ -133,7 +138,7 @@ impl LeafShape {
     }
 
     /// Pages of a leaf on the device, at most.
-    pub fn most_pages(self) -> usize {
+    pub(crate) fn most_pages(self) -> usize {
         (self.images() + self.most_changes() * self.change()).div_ceil(PAGE)
     }
 
@@ -162,7 +167,7 @@ impl LeafShape {
 
 /// What a leaf has of a record.
 #[derive(Clone, Copy)]
-pub struct LeafRow {
+pub(crate) struct LeafRow {
     /// Its slot, and the scheme's state of it.
     pub entry: PageEntry<StoredState>,
     /// Its units.
@@ -173,7 +178,7 @@ pub struct LeafRow {
 
 impl LeafRow {
     /// That of a record that is not there.
-    pub fn none() -> LeafRow {
+    pub(crate) fn none() -> LeafRow {
         LeafRow { entry: PageEntry::zeroed(), units: 0, sum: 0 }
     }
 }
@@ -181,7 +186,7 @@ impl LeafRow {
 /// A leaf: the rows of its images, and behind them those of its deltas and tails. A copy shares the
 /// bytes until one of both changes.
 #[derive(Clone)]
-pub struct Leaf(Arc<Vec<u8>>);
+pub(crate) struct Leaf(Arc<Vec<u8>>);
 
 /// What the row of a delta or tail is of, in the order of these rows; other than the zeroes behind
 /// them.
@@ -191,12 +196,12 @@ fn key(index: usize, kind: RecordKind) -> u16 {
 
 impl Leaf {
     /// A leaf without any record.
-    pub fn new(shape: LeafShape) -> Leaf {
+    pub(crate) fn new(shape: LeafShape) -> Leaf {
         Leaf(Arc::new(vec![0; shape.images()]))
     }
 
     /// The leaf that lies on the device in these pages; none if they are no leaf.
-    pub fn of_pages(shape: LeafShape, pages: &[u8]) -> Option<Leaf> {
+    pub(crate) fn of_pages(shape: LeafShape, pages: &[u8]) -> Option<Leaf> {
         let (_, changes) = pages.split_at_checked(shape.images())?;
         let is_one = |row: &&[u8]| row[..KEY] != [0; KEY];
         let changes = changes.chunks_exact(shape.change()).take_while(is_one).count();
@@ -208,7 +213,7 @@ impl Leaf {
     }
 
     /// Appends the leaf as it lies on the device, in whole pages; returns their number.
-    pub fn append_pages(&self, into: &mut Vec<u8>) -> u32 {
+    pub(crate) fn append_pages(&self, into: &mut Vec<u8>) -> u32 {
         let begin = into.len();
         into.extend_from_slice(&self.0);
         let pages = (into.len() - begin).div_ceil(PAGE);
@@ -217,7 +222,7 @@ impl Leaf {
     }
 
     /// Bytes of its rows.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.0.len()
     }
 
@@ -250,7 +255,7 @@ impl Leaf {
     }
 
     /// The row of a record.
-    pub fn row(&self, shape: LeafShape, index: usize, kind: RecordKind) -> LeafRow {
+    pub(crate) fn row(&self, shape: LeafShape, index: usize, kind: RecordKind) -> LeafRow {
         self.find(shape, index, kind).map_or_else(|_| LeafRow::none(), |at| self.row_at(shape, at))
     }
 
@@ -269,7 +274,7 @@ impl Leaf {
     }
 
     /// Changes the row of a record. That of a delta or tail without a slot is left out.
-    pub fn set(&mut self, shape: LeafShape, index: usize, kind: RecordKind, row: &LeafRow) {
+    pub(crate) fn set(&mut self, shape: LeafShape, index: usize, kind: RecordKind, row: &LeafRow) {
         let is_there = row.entry.slot != Slot::NONE;
         let found = self.find(shape, index, kind);
         let bytes = Arc::make_mut(&mut self.0);
@@ -314,7 +319,7 @@ impl Leaf {
     }
 
     /// The rows of the records that are there: first those of images, then the others.
-    pub fn rows(
+    pub(crate) fn rows(
         &self,
         shape: LeafShape,
     ) -> impl Iterator<Item = (usize, RecordKind, LeafRow)> + '_ {
@@ -323,7 +328,7 @@ impl Leaf {
     }
 
     /// Shows the states of the records that are there, to be changed.
-    pub fn each_state(&mut self, shape: LeafShape, visit: &mut dyn FnMut(&mut StoredState)) {
+    pub(crate) fn each_state(&mut self, shape: LeafShape, visit: &mut dyn FnMut(&mut StoredState)) {
         if shape.state == 0 {
             return;
         }

@@ -1,16 +1,16 @@
 //! The format on the device, byte by byte. docs/recovery.md draws it.
 
-pub mod chunk_place;
+pub(crate) mod chunk_place;
 pub mod compression;
-pub mod delta;
-pub mod head;
-pub mod image;
-pub mod layout;
-pub mod leaf;
-pub mod packing;
-pub mod page_delta;
-pub mod records;
-pub mod shifts;
+pub(crate) mod delta;
+pub(crate) mod head;
+pub(crate) mod image;
+pub(crate) mod layout;
+pub(crate) mod leaf;
+pub(crate) mod packing;
+pub(crate) mod page_delta;
+pub(crate) mod records;
+pub(crate) mod shifts;
 
 use bytemuck::{Pod, Zeroable};
 
@@ -18,22 +18,22 @@ use bytemuck::{Pod, Zeroable};
 const _: () = assert!(cfg!(target_endian = "little"), "the format is little-endian");
 
 /// Bytes in a page.
-pub const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// Superblocks at the beginning of each metadata zone: copies of each other, so that a damaged page
 /// does not lose the options.
-pub const SUPERBLOCKS: u32 = 2;
+pub(crate) const SUPERBLOCKS: u32 = 2;
 
 /// Version of the format.
-pub const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// First bytes of every page that describes others.
-pub const MAGIC: u32 = u32::from_le_bytes(*b"FRST");
+pub(crate) const MAGIC: u32 = u32::from_le_bytes(*b"FRST");
 
 /// A record of a chunk, in its header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Row {
+pub(crate) struct Row {
     /// The page's LBA.
     pub lba: u32,
     /// CRC-32C of the record, with the zeroes that fill up its last unit.
@@ -45,7 +45,7 @@ pub struct Row {
 /// The form of a record, in the header of its chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Form {
+pub(crate) struct Form {
     /// 0: the page, but for its longest run of zeroes; 1: the words of it that changed since an
     /// image; 2: those that changed since a record of kind 1.
     pub kind: u16,
@@ -57,18 +57,18 @@ pub struct Form {
 }
 
 /// [`Form::kind`] of a page.
-pub const IMAGE: u16 = 0;
+pub(crate) const IMAGE: u16 = 0;
 /// [`Form::kind`] of the words of a page that changed since an image.
-pub const DELTA: u16 = 1;
+pub(crate) const DELTA: u16 = 1;
 /// [`Form::kind`] of those that changed since a delta.
-pub const TAIL: u16 = 2;
+pub(crate) const TAIL: u16 = 2;
 
 /// A group of pages that counts as a whole or not at all, in the headers of all chunks that were
 /// sealed before it was known to be durable: right behind the head. Its pages are those of the
 /// `pages` user writes after `time`; no other writes came between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-pub struct Group {
+pub(crate) struct Group {
     /// Number of the first chunk that may hold pages of it. Once this chunk is durable, all are
     /// that do.
     pub from: u64,
@@ -83,7 +83,7 @@ pub struct Group {
 /// Facts in a chunk's header about other zones and logs, right behind the group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Witness {
+pub(crate) struct Witness {
     /// The engine's mark that was set last.
     pub mark: u64,
     /// Its number.
@@ -98,12 +98,12 @@ pub struct Witness {
 }
 
 /// Bytes of a chunk's header beside its head, its rows and their forms.
-pub const BESIDE_ROWS: usize = size_of::<Group>() + size_of::<Witness>();
+pub(crate) const BESIDE_ROWS: usize = size_of::<Group>() + size_of::<Witness>();
 
 /// Something that recovery must know and that stands in no chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Note {
+pub(crate) struct Note {
     /// 1: a zone was opened; 2: a page was trimmed; 3: chunks were given up.
     pub tag: u32,
     /// Opened: number of the zone in the volume. Trimmed: the LBA.
@@ -122,24 +122,24 @@ pub struct Note {
 }
 
 /// Numbers and times from this one on are of no store: so sums of some do not overflow.
-pub const MOST: u64 = 1 << 60;
+pub(crate) const MOST: u64 = 1 << 60;
 
 /// [`Note::tag`] of an opened zone.
-pub const OPENED: u32 = 1;
+pub(crate) const OPENED: u32 = 1;
 /// [`Note::tag`] of a trimmed page.
-pub const TRIMMED: u32 = 2;
+pub(crate) const TRIMMED: u32 = 2;
 /// [`Note::tag`] of chunks that are not needed any more, and may be missing.
-pub const GIVEN_UP: u32 = 3;
+pub(crate) const GIVEN_UP: u32 = 3;
 
 impl Note {
     /// True if a store may have written it.
-    pub fn is_possible(&self) -> bool {
+    pub(crate) fn is_possible(&self) -> bool {
         let time = if self.tag == GIVEN_UP { 0 } else { self.time };
         self.serial.max(self.opening).max(time) < MOST
     }
 
     /// The numbers of the chunks that it gives up.
-    pub fn given_up(&self) -> impl Iterator<Item = u64> + use<> {
+    pub(crate) fn given_up(&self) -> impl Iterator<Item = u64> + use<> {
         let Note { tag, opening: first, time: bits, .. } = *self;
         let is_set = move |bit: &u64| tag == GIVEN_UP && bits >> bit & 1 == 1;
         (0..64).filter(is_set).map(move |bit| first.saturating_add(bit))
@@ -148,7 +148,7 @@ impl Note {
 
 /// The place of a leaf of the map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LeafAt {
+pub(crate) struct LeafAt {
     /// Page in the metadata zones, counted through all of them; 0 if the leaf is not there.
     pub page: u32,
     /// Its pages.
@@ -162,7 +162,7 @@ pub struct LeafAt {
 /// The place of a leaf of the map in the table of a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct PlacedLeaf {
+pub(crate) struct PlacedLeaf {
     /// Its number.
     pub leaf: u32,
     /// See [`LeafAt::page`].
@@ -177,12 +177,12 @@ pub struct PlacedLeaf {
 
 impl PlacedLeaf {
     /// The row of a leaf in that place.
-    pub fn of((leaf, LeafAt { page, pages, sum, time }): (u32, LeafAt)) -> Self {
+    pub(crate) fn of((leaf, LeafAt { page, pages, sum, time }): (u32, LeafAt)) -> Self {
         PlacedLeaf { leaf, page, pages, sum, time }
     }
 
     /// The leaf, and its place.
-    pub fn place(self) -> (u32, LeafAt) {
+    pub(crate) fn place(self) -> (u32, LeafAt) {
         let PlacedLeaf { leaf, page, pages, sum, time } = self;
         (leaf, LeafAt { page, pages, sum, time })
     }
@@ -193,7 +193,7 @@ impl PlacedLeaf {
 /// chunk's first page (`u32`), what the scheme has learned, and the engines' marks ([`Mark`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct TableHead {
+pub(crate) struct TableHead {
     /// User writes of the store.
     pub time: u64,
     /// Valid pages, and their valid deltas and tails.
@@ -223,7 +223,7 @@ pub struct TableHead {
 /// Units written since the store was formatted, and valid deltas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct UnitCounts {
+pub(crate) struct UnitCounts {
     /// Units of records that the user wrote.
     pub user: u64,
     /// Units of records that cleaning copied.
@@ -241,7 +241,7 @@ pub struct UnitCounts {
 /// A zone that holds pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct ZoneRow {
+pub(crate) struct ZoneRow {
     /// Number in the volume.
     pub zone: u32,
     /// Zone of the device.
@@ -268,12 +268,12 @@ pub struct ZoneRow {
 
 impl ZoneRow {
     /// True if it is sealed.
-    pub fn is_sealed(&self) -> bool {
+    pub(crate) fn is_sealed(&self) -> bool {
         self.padding_and_sealed & 1 == 1
     }
 
     /// Units that pad chunks.
-    pub fn padding(&self) -> u32 {
+    pub(crate) fn padding(&self) -> u32 {
         self.padding_and_sealed / 2
     }
 }
@@ -281,7 +281,7 @@ impl ZoneRow {
 /// A number that an engine keeps with the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Mark {
+pub(crate) struct Mark {
     /// Its value.
     pub value: u64,
     /// Its number.
@@ -291,12 +291,12 @@ pub struct Mark {
 }
 
 /// Marks that a store keeps at most.
-pub const MOST_MARKS: u32 = 256;
+pub(crate) const MOST_MARKS: u32 = 256;
 
 /// Metadata zones whose numbers follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct ZoneRun {
+pub(crate) struct ZoneRun {
     /// The first one.
     pub first: u32,
     /// Their number.
@@ -305,13 +305,13 @@ pub struct ZoneRun {
 
 impl ZoneRun {
     /// The runs of these zones, in their order.
-    pub fn of(zones: &[u32]) -> Vec<ZoneRun> {
+    pub(crate) fn of(zones: &[u32]) -> Vec<ZoneRun> {
         let runs = zones.chunk_by(|a, b| a.checked_add(1) == Some(*b));
         runs.map(|run| ZoneRun { first: run[0], zones: run.len() as u32 }).collect()
     }
 
     /// The zones of a run.
-    pub fn zones(self) -> std::ops::Range<u32> {
+    pub(crate) fn zones(self) -> std::ops::Range<u32> {
         self.first..self.first.saturating_add(self.zones)
     }
 }
@@ -320,7 +320,7 @@ impl ZoneRun {
 /// metadata zones ([`ZoneRun`]).
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Super {
+pub(crate) struct Super {
     /// Pages that the store can hold.
     pub logical_pages: u64,
     /// Pages that it can hold if all are whole.
@@ -360,7 +360,7 @@ pub struct Super {
 }
 
 /// Rows of `T` that fit into `bytes`, from the start.
-pub fn rows<T: Pod>(bytes: &[u8], count: usize) -> Vec<T> {
+pub(crate) fn rows<T: Pod>(bytes: &[u8], count: usize) -> Vec<T> {
     let size = size_of::<T>();
     bytes.chunks_exact(size).take(count).map(bytemuck::pod_read_unaligned).collect()
 }

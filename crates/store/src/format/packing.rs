@@ -29,7 +29,7 @@ pub struct PageWrite<'a> {
 
 /// What a writer tells of a page besides its content.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told {
+pub(crate) struct Told {
     /// Its hotness record.
     pub hotness: Hotness,
     /// Pages of the same request that follow, at most [`FOLLOWING_MOST`].
@@ -38,14 +38,14 @@ pub struct Told {
 
 /// The number of pages that follow page `i` of a batch in its request: a request is a run of
 /// successive LBAs.
-pub fn following(pages: &[PageWrite<'_>], i: usize) -> u8 {
+pub(crate) fn following(pages: &[PageWrite<'_>], i: usize) -> u8 {
     let most = usize::from(FOLLOWING_MOST);
     let behind = pages[i..].windows(2).take(most);
     behind.take_while(|two| two[0].lba.checked_add(1) == Some(two[1].lba)).count() as u8
 }
 
 /// A page on its way into a chunk, as the records that it may be written as.
-pub struct PackedPage<'a> {
+pub(crate) struct PackedPage<'a> {
     /// Its LBA.
     pub lba: u32,
     /// What its writer told of it.
@@ -61,7 +61,7 @@ pub struct PackedPage<'a> {
 
 /// The image of a page.
 #[derive(Clone)]
-pub struct Image<'a> {
+pub(crate) struct Image<'a> {
     /// Its record.
     pub bytes: Cow<'a, [u8]>,
     /// The sum of the record.
@@ -71,7 +71,7 @@ pub struct Image<'a> {
 impl<'a> PackedPage<'a> {
     /// Packs a page that so many pages of its request follow. The image of one that will probably
     /// be written as a delta is packed when it is asked for.
-    pub fn of(
+    pub(crate) fn of(
         write: &PageWrite<'a>,
         following: u8,
         sizes: Sizes,
@@ -96,13 +96,13 @@ impl<'a> PackedPage<'a> {
     }
 
     /// Lets the page not be written as a tail; nor as a delta, if `delta` says so.
-    pub fn forbid_tail(&mut self, delta: bool) {
+    pub(crate) fn forbid_tail(&mut self, delta: bool) {
         self.part = self.part.take().filter(|(kind, _)| *kind == RecordKind::Delta && !delta);
         self.changed = self.changed.filter(|_| !delta);
     }
 
     /// The page's delta or tail, without a time, if it may be written as that.
-    pub fn take(&mut self, kind: RecordKind) -> Option<Vec<u8>> {
+    pub(crate) fn take(&mut self, kind: RecordKind) -> Option<Vec<u8>> {
         match self.part.take() {
             Some((of, bytes)) if of == kind => Some(bytes),
             Some(other) => {
@@ -116,7 +116,7 @@ impl<'a> PackedPage<'a> {
     }
 
     /// Its image.
-    pub fn image(&mut self, sizes: Sizes) -> &Image<'a> {
+    pub(crate) fn image(&mut self, sizes: Sizes) -> &Image<'a> {
         let (page, compressor) = (self.page, self.compressor);
         self.image.get_or_insert_with(|| Image::of(page, sizes, compressor))
     }
@@ -124,7 +124,7 @@ impl<'a> PackedPage<'a> {
 
 impl<'a> Image<'a> {
     /// The image of a page.
-    pub fn of(page: &'a [u8], sizes: Sizes, compressor: &Compressor) -> Image<'a> {
+    pub(crate) fn of(page: &'a [u8], sizes: Sizes, compressor: &Compressor) -> Image<'a> {
         let unit = sizes.unit() as usize;
         let plain = match Hole::of(page, unit) {
             Some(hole) => Cow::Owned(hole.pack(page)),

@@ -21,7 +21,7 @@ pub enum RecordKind {
 
 /// The sizes that the records of a store may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
+pub(crate) struct Sizes {
     /// Bytes of a unit.
     unit: u32,
     /// Pages of a store with deltas: the LBAs behind theirs are those of their deltas, and then of
@@ -31,7 +31,7 @@ pub struct Sizes {
 
 impl Sizes {
     /// Records of as many units of these bytes as they need.
-    pub fn new(unit: u32) -> Result<Sizes, StoreError> {
+    pub(crate) fn new(unit: u32) -> Result<Sizes, StoreError> {
         let most = frostline_log::Options::MOST_UNITS;
         match (PAGE as u32).checked_rem(unit) {
             Some(0) if PAGE as u32 / unit <= most => Ok(Sizes { unit, pages: 0 }),
@@ -43,50 +43,50 @@ impl Sizes {
     }
 
     /// The same sizes, in a store of so many pages.
-    pub fn with_pages(self, pages: u64) -> Sizes {
+    pub(crate) fn with_pages(self, pages: u64) -> Sizes {
         Sizes { pages: if self.has_deltas() { pages as u32 } else { 0 }, ..self }
     }
 
     /// The same sizes, to read records of a store whose number of pages is not known.
-    pub fn with_unknown_pages(self) -> Sizes {
+    pub(crate) fn with_unknown_pages(self) -> Sizes {
         // Any number that no page reaches does for telling deltas from images.
         self.with_pages(u32::MAX.into())
     }
 
     /// True if a page may have a delta and a tail: they take fewer units than an image, or there
     /// are none.
-    pub fn has_deltas(self) -> bool {
+    pub(crate) fn has_deltas(self) -> bool {
         self.unit < PAGE as u32
     }
 
     /// LBA of the first delta; 0 if there are none.
-    pub fn first_delta(self) -> u32 {
+    pub(crate) fn first_delta(self) -> u32 {
         self.pages
     }
 
     /// LBA of a page's record of this kind, if the store may have one.
-    pub fn lba(self, page: u32, kind: RecordKind) -> Option<u64> {
+    pub(crate) fn lba(self, page: u32, kind: RecordKind) -> Option<u64> {
         let is_possible = kind == RecordKind::Image || self.pages > 0;
         is_possible.then(|| u64::from(page) + kind as u64 * u64::from(self.pages))
     }
 
     /// LBA of a page's delta, in a store with deltas.
-    pub fn delta_of(self, page: u32) -> Option<u64> {
+    pub(crate) fn delta_of(self, page: u32) -> Option<u64> {
         self.lba(page, RecordKind::Delta)
     }
 
     /// LBA of a page's tail, in a store with deltas.
-    pub fn tail_of(self, page: u32) -> Option<u64> {
+    pub(crate) fn tail_of(self, page: u32) -> Option<u64> {
         self.lba(page, RecordKind::Tail)
     }
 
     /// The page that has a record of this LBA.
-    pub fn page_of(self, lba: u64) -> u32 {
+    pub(crate) fn page_of(self, lba: u64) -> u32 {
         (lba - u64::from(self.pages) * self.kind(lba) as u64) as u32
     }
 
     /// What a record of this LBA has of its page.
-    pub fn kind(self, lba: u64) -> RecordKind {
+    pub(crate) fn kind(self, lba: u64) -> RecordKind {
         match lba.checked_div(self.pages.into()) {
             None | Some(0) => RecordKind::Image,
             Some(1) => RecordKind::Delta,
@@ -95,32 +95,32 @@ impl Sizes {
     }
 
     /// True if a record of this LBA is a delta or a tail.
-    pub fn is_delta(self, lba: u64) -> bool {
+    pub(crate) fn is_delta(self, lba: u64) -> bool {
         self.pages > 0 && lba >= self.pages.into()
     }
 
     /// LBAs of a store of so many pages.
-    pub fn lbas(self, pages: u64) -> u64 {
+    pub(crate) fn lbas(self, pages: u64) -> u64 {
         pages + 2 * u64::from(self.pages)
     }
 
     /// Bytes of a unit, which is a slot of the volume.
-    pub fn unit(self) -> u32 {
+    pub(crate) fn unit(self) -> u32 {
         self.unit
     }
 
     /// Units of a whole page.
-    pub fn page_units(self) -> u32 {
+    pub(crate) fn page_units(self) -> u32 {
         PAGE as u32 / self.unit()
     }
 
     /// Units of a record of so many bytes.
-    pub fn units_of(self, bytes: u32) -> u32 {
+    pub(crate) fn units_of(self, bytes: u32) -> u32 {
         bytes.div_ceil(self.unit())
     }
 
     /// The sum of a record and the zeroes that fill up its last unit.
-    pub fn sum(self, record: &[u8]) -> u32 {
+    pub(crate) fn sum(self, record: &[u8]) -> u32 {
         let sum = crc32c::crc32c(record);
         match record.len() % self.unit() as usize {
             0 => sum,
@@ -129,7 +129,7 @@ impl Sizes {
     }
 
     /// The extents of records of zone `zone` that lie one behind the other from page `first` on.
-    pub fn extents<'a>(
+    pub(crate) fn extents<'a>(
         self,
         zone: u32,
         first: u32,
@@ -146,14 +146,14 @@ impl Sizes {
 }
 
 /// Bytes of a record's row and form in the header of its chunk.
-pub const ROW: usize = size_of::<Row>() + size_of::<Form>();
+pub(crate) const ROW: usize = size_of::<Row>() + size_of::<Form>();
 
 /// The LBA of a record that does not count.
-pub const NO_LBA: u64 = u64::MAX;
+pub(crate) const NO_LBA: u64 = u64::MAX;
 
 /// A version of a page, of its delta or its tail, as the header of its chunk describes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub(crate) struct Record {
     /// The page's LBA, or that of its [delta](Sizes::delta_of) or [tail](Sizes::tail_of).
     pub lba: u64,
     /// CRC-32C of the record, with the zeroes that fill up its last unit.
@@ -170,7 +170,7 @@ pub struct Record {
 
 impl Record {
     /// The record of a row; none if it has a form that this program does not know.
-    pub fn of(Row { lba, sum, time }: Row, form: Form, sizes: Sizes) -> Option<Record> {
+    pub(crate) fn of(Row { lba, sum, time }: Row, form: Form, sizes: Sizes) -> Option<Record> {
         let Form { kind, bytes, other } = form;
         let kind = match kind {
             // A page beyond the store would seem to be the delta of another.
@@ -186,12 +186,12 @@ impl Record {
     }
 
     /// Its row.
-    pub fn row(&self, sizes: Sizes) -> Row {
+    pub(crate) fn row(&self, sizes: Sizes) -> Row {
         Row { lba: sizes.page_of(self.lba), sum: self.sum, time: self.time }
     }
 
     /// Its form.
-    pub fn form(&self, sizes: Sizes) -> Form {
+    pub(crate) fn form(&self, sizes: Sizes) -> Form {
         let kind = match sizes.kind(self.lba) {
             RecordKind::Image => IMAGE,
             RecordKind::Delta => DELTA,
@@ -203,7 +203,7 @@ impl Record {
 
 /// The bytes of a zone of the device that a record takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub(crate) struct Span {
     /// The page where it begins.
     pub page: u32,
     /// Bytes of this page before it.
@@ -214,12 +214,12 @@ pub struct Span {
 
 impl Span {
     /// Pages that it touches.
-    pub fn pages(&self) -> usize {
+    pub(crate) fn pages(&self) -> usize {
         (self.skip + self.bytes).div_ceil(PAGE)
     }
 
     /// The first page behind it.
-    pub fn end(&self) -> u32 {
+    pub(crate) fn end(&self) -> u32 {
         self.page + self.pages() as u32
     }
 }

@@ -13,7 +13,7 @@ use std::ops::Range;
 use crate::format::delta::{WORD, WORDS, WordSet};
 
 /// Shifts that a page may have since its base.
-pub const MOST: usize = 27;
+pub(crate) const MOST: usize = 27;
 
 /// Words of one shift, at most.
 const MOST_WORDS: usize = 64;
@@ -25,7 +25,7 @@ const HEAD: usize = 7;
 /// Shifts of a page since its base, in order. Neighbouring ones are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub struct Shifts {
+pub(crate) struct Shifts {
     all: [u16; MOST],
     count: u8,
     /// Those that the page's delta has.
@@ -42,7 +42,7 @@ pub struct Shifts {
 
 /// Words that were inserted at a place, or removed from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shift {
+pub(crate) struct Shift {
     at: usize,
     words: usize,
     removes: bool,
@@ -50,12 +50,12 @@ pub struct Shift {
 
 impl Shift {
     /// A word was inserted before another.
-    pub fn insertion(at: usize) -> Shift {
+    pub(crate) fn insertion(at: usize) -> Shift {
         Shift { at, words: 1, removes: false }
     }
 
     /// A word was removed.
-    pub fn removal(at: usize) -> Shift {
+    pub(crate) fn removal(at: usize) -> Shift {
         Shift { at, words: 1, removes: true }
     }
 
@@ -69,7 +69,7 @@ impl Shift {
     }
 
     /// The end of the words of which some moved. None if they can't have.
-    pub fn end_after(self, end: usize) -> Option<usize> {
+    pub(crate) fn end_after(self, end: usize) -> Option<usize> {
         let Shift { at, words, removes } = self;
         match removes {
             true if end <= WORDS => (at + words <= end).then(|| end - words),
@@ -78,7 +78,7 @@ impl Shift {
     }
 
     /// The words that move, up to `end`, and where the first of them goes to.
-    pub fn moves(self, end: usize) -> (Range<usize>, usize) {
+    pub(crate) fn moves(self, end: usize) -> (Range<usize>, usize) {
         match self.removes {
             true => (self.at + self.words..end, self.at),
             false => (self.at..end, self.at + self.words),
@@ -86,7 +86,7 @@ impl Shift {
     }
 
     /// The words that hold anything afterwards: the inserted ones, or what the last ones were.
-    pub fn left(self, end: usize) -> Range<usize> {
+    pub(crate) fn left(self, end: usize) -> Range<usize> {
         match self.removes {
             true => end - self.words..end,
             false => self.at..self.at + self.words,
@@ -113,7 +113,7 @@ impl Shift {
 
 impl Shifts {
     /// None.
-    pub const NONE: Shifts =
+    pub(crate) const NONE: Shifts =
         Shifts { all: [0; MOST], count: 0, in_delta: 0, before: 0, end: 0, now: 0, number_at: 0 };
 
     fn iter(&self) -> impl Iterator<Item = Shift> + '_ {
@@ -121,33 +121,33 @@ impl Shifts {
     }
 
     /// Words that were inserted or removed, ever.
-    pub fn number(&self) -> u16 {
+    pub(crate) fn number(&self) -> u16 {
         self.iter().fold(self.before, |number, shift| number.wrapping_add(shift.words as u16))
     }
 
     /// The same, for a page that has no shifts since its base.
-    pub fn begin(&mut self, number: u16) {
+    pub(crate) fn begin(&mut self, number: u16) {
         *self = Shifts { before: number, ..Shifts::NONE };
     }
 
     /// True if there are shifts since the base.
-    pub fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         self.count > 0
     }
 
     /// The bytes of the page with its number.
-    pub fn number_at(&self) -> u16 {
+    pub(crate) fn number_at(&self) -> u16 {
         self.number_at
     }
 
     /// The page has its number in these bytes.
-    pub fn set_number_at(&mut self, at: u16) {
+    pub(crate) fn set_number_at(&mut self, at: u16) {
         self.number_at = at;
     }
 
     /// Adds a shift of words up to `end`. False if there are too many, or the one before left
     /// another end.
-    pub fn push(&mut self, shift: Shift, end: usize) -> bool {
+    pub(crate) fn push(&mut self, shift: Shift, end: usize) -> bool {
         let count = usize::from(self.count).min(MOST);
         if count == 0 {
             (self.end, self.now) = (end as u16, end as u16);
@@ -170,17 +170,17 @@ impl Shifts {
     }
 
     /// The delta has all shifts.
-    pub fn begin_delta(&mut self) {
+    pub(crate) fn begin_delta(&mut self) {
         self.in_delta = self.count;
     }
 
     /// The delta has none.
-    pub fn forget_delta(&mut self) {
+    pub(crate) fn forget_delta(&mut self) {
         self.in_delta = 0;
     }
 
     /// Those that the delta has, and those since.
-    pub fn parts(&self) -> [Shifts; 2] {
+    pub(crate) fn parts(&self) -> [Shifts; 2] {
         let in_delta = Shifts { count: self.in_delta, ..*self };
         let after = |end: usize, shift: Shift| shift.end_after(end).unwrap_or(end);
         let mut since = Shifts {
@@ -194,12 +194,12 @@ impl Shifts {
     }
 
     /// Bytes of them in a record.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         if self.count == 0 { 0 } else { HEAD + 2 * usize::from(self.count) }
     }
 
     /// As they are in a record; nothing if there are none.
-    pub fn encode(&self) -> ([u8; HEAD + 2 * MOST], usize) {
+    pub(crate) fn encode(&self) -> ([u8; HEAD + 2 * MOST], usize) {
         let mut bytes = [0; HEAD + 2 * MOST];
         bytes[0] = self.count;
         for (to, field) in
@@ -214,7 +214,7 @@ impl Shifts {
     }
 
     /// Reads those at the beginning of `bytes`, and returns what is behind.
-    pub fn parse(bytes: &[u8]) -> Option<(Shifts, &[u8])> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<(Shifts, &[u8])> {
         let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
         let field = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
         let count = usize::from(head[0]);
@@ -229,7 +229,7 @@ impl Shifts {
     }
 
     /// The number of shifts that a page says it has.
-    pub fn number_in(&self, page: &[u8]) -> Option<u16> {
+    pub(crate) fn number_in(&self, page: &[u8]) -> Option<u16> {
         let at = usize::from(self.number_at);
         let number = page.get(at..at + 2)?;
         Some(u16::from_le_bytes([number[0], number[1]]))
@@ -237,7 +237,11 @@ impl Shifts {
 
     /// Makes those in a page that it does not have, and calls `made` with each and the end of the
     /// words that it moves. None if they are not of this page.
-    pub fn apply(&self, page: &mut [u8], mut made: impl FnMut(Shift, usize) -> bool) -> Option<()> {
+    pub(crate) fn apply(
+        &self,
+        page: &mut [u8],
+        mut made: impl FnMut(Shift, usize) -> bool,
+    ) -> Option<()> {
         let mut passed = usize::from(self.number_in(page)?.wrapping_sub(self.before));
         let mut end = usize::from(self.end);
         for shift in self.iter() {
@@ -261,7 +265,7 @@ impl Shifts {
 impl WordSet {
     /// Moves the bits of words as a shift moves the words, and sets those of the words that hold
     /// anything afterwards to `left`.
-    pub fn shift(&mut self, shift: Shift, end: usize, left: bool) {
+    pub(crate) fn shift(&mut self, shift: Shift, end: usize, left: bool) {
         let (words, to) = shift.moves(end);
         let moved = self.moved(words.clone(), to);
         let [mut replaced, mut behind] = [WordSet::NONE; 2];

@@ -11,7 +11,7 @@ use crate::format::{Note, PAGE, VERSION, rows};
 
 /// A record as it was found.
 #[derive(Clone, Debug)]
-pub struct MetaRecord {
+pub(super) struct MetaRecord {
     /// Its head.
     pub head: MetaHead,
     /// Version of the format that it was written in.
@@ -28,7 +28,7 @@ pub struct MetaRecord {
 
 impl MetaRecord {
     /// The notes in it, if it is one of notes.
-    pub fn notes(&self) -> Vec<Note> {
+    pub(super) fn notes(&self) -> Vec<Note> {
         match self.head.record {
             MetaKind::Notes(_) => {
                 let mut notes = rows(&self.body, (self.head.rows as usize).min(NOTES));
@@ -41,7 +41,7 @@ impl MetaRecord {
 }
 
 /// The content of a metadata zone.
-pub struct MetaZoneScan {
+pub(super) struct MetaZoneScan {
     /// Its place in the ring.
     pub place: usize,
     /// Its records in order, the superblock first.
@@ -57,7 +57,7 @@ pub struct MetaZoneScan {
 /// A torn record may have a whole head, and later ones may have been appended where its payload
 /// should be. So a payload is trusted if the record behind it has the next number, which
 /// recovery never gives to the first record that it appends; otherwise its sum decides.
-pub fn scan(
+pub(super) fn scan(
     device: &dyn Device,
     layout: &Layout,
     store: u64,

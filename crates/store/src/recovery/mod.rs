@@ -17,5 +17,6 @@ mod restore;
 mod run;
 mod zone_epoch;
 
-pub use opening::{Opened, format, number_on, open, zones_on};
-pub use rebuild::{Rebuilt, rebuild};
+pub(crate) use opening::{Opened, format, number_on, open, zones_on};
+pub use rebuild::Rebuilt;
+pub(crate) use rebuild::rebuild;

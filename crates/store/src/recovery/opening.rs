@@ -17,7 +17,7 @@ use crate::state::volume;
 use crate::{Durable, Format, Loss, Open, StoreError};
 
 /// Makes an empty store.
-pub fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError> {
+pub(crate) fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError> {
     let layout = Arc::new(Layout::divide(&*device, format)?);
     // Nothing is written before everything is known to be possible.
     let volume = volume::build(&layout)?;
@@ -42,17 +42,17 @@ pub fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError
 }
 
 /// The zones that the store on a device was formatted with.
-pub fn zones_on(device: &dyn Device) -> Result<u32, StoreError> {
+pub(crate) fn zones_on(device: &dyn Device) -> Result<u32, StoreError> {
     find_superblock(device).map(|(_, (fixed, ..))| fixed.device_zones)
 }
 
 /// The number of the store on a device.
-pub fn number_on(device: &dyn Device) -> Result<u64, StoreError> {
+pub(crate) fn number_on(device: &dyn Device) -> Result<u64, StoreError> {
     find_superblock(device).map(|(store, _)| store)
 }
 
 /// A store that was opened.
-pub struct Opened {
+pub(crate) struct Opened {
     /// The store.
     pub engine: Engine,
     /// Synced pages that are missing.
@@ -62,7 +62,7 @@ pub struct Opened {
 }
 
 /// Opens a store, unless synced pages are missing and that is not accepted.
-pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, StoreError> {
+pub(crate) fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, StoreError> {
     let (store, options) = find_superblock(&*device)?;
     let layout = Arc::new(Layout::recorded(&*device, options, open.schemes)?);
     let log = read_log(&*device, &layout, store)?;

@@ -9,7 +9,7 @@ use crate::format::records::{ROW, Record, Sizes};
 use crate::format::{BESIDE_ROWS, Form, Group, PAGE, Row, Witness, rows};
 
 /// A chunk that is being filled, or is on its way to the device.
-pub struct Chunk {
+pub(crate) struct Chunk {
     /// Zone of the volume.
     pub zone: u32,
     /// Offset of its first page among the zone's pages.
@@ -35,7 +35,7 @@ pub struct Chunk {
 
 impl Chunk {
     /// An empty chunk; `bytes` has room for the header and as many pages as it may have records.
-    pub fn new(
+    pub(crate) fn new(
         (zone, first, start): (u32, u32, u32),
         sizes: Sizes,
         shape: ChunkShape,
@@ -60,17 +60,17 @@ impl Chunk {
     }
 
     /// Units of its header, as the records are now.
-    pub fn header(&self) -> u32 {
+    pub(crate) fn header(&self) -> u32 {
         self.shape.header(&self.fill)
     }
 
     /// The offset in the zone of the next record.
-    pub fn next(&self) -> u32 {
+    pub(crate) fn next(&self) -> u32 {
         self.first * self.sizes.page_units() + self.fill.units
     }
 
     /// Appends a record: its bytes, and zeroes up to the end of a unit.
-    pub fn push(&mut self, record: Record, hotness: Hotness, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, record: Record, hotness: Hotness, bytes: &[u8]) {
         let (bytes, slot) = (&bytes[..record.bytes.into()], self.sizes.unit() as usize);
         assert_eq!(self.seq, 0, "a sealed chunk takes no more records");
         let at = (self.before + self.fill.units) as usize * slot;
@@ -86,7 +86,7 @@ impl Chunk {
     }
 
     /// The content of a record, in whole units.
-    pub fn content(&self, extent: Extent) -> Option<&[u8]> {
+    pub(crate) fn content(&self, extent: Extent) -> Option<&[u8]> {
         let slot = self.sizes.unit() as usize;
         let from = extent.slot.offset.checked_sub(self.first * self.sizes.page_units())?;
         let ours = extent.slot.zone == self.zone && from + extent.units <= self.fill.units;
@@ -96,28 +96,28 @@ impl Chunk {
     }
 
     /// Its records and their extents.
-    pub fn extents(&self) -> impl Iterator<Item = (Extent, &Record)> {
+    pub(crate) fn extents(&self) -> impl Iterator<Item = (Extent, &Record)> {
         self.sizes.extents(self.zone, self.first, &self.records)
     }
 
     /// Pages behind the one where its header begins.
-    pub fn pages(&self) -> u32 {
+    pub(crate) fn pages(&self) -> u32 {
         self.shape.pages_behind(&self.fill)
     }
 
     /// The page of the device's zone behind it.
-    pub fn end(&self) -> u32 {
+    pub(crate) fn end(&self) -> u32 {
         self.start + 1 + self.pages()
     }
 
     /// Units that are left of its last page.
-    pub fn padding(&self) -> u32 {
+    pub(crate) fn padding(&self) -> u32 {
         self.shape.padding(&self.fill)
     }
 
     /// Writes the header. All chunks up to `durable`, and all notes before `noted`, are durable,
     /// and a group may not be. The witness is what it tells of other zones and logs.
-    pub fn seal(
+    pub(crate) fn seal(
         &mut self,
         store: u64,
         (device_zone, opening): (u32, u64),
@@ -173,12 +173,12 @@ impl Chunk {
     }
 
     /// Header and pages, as they go to the device.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..(1 + self.pages() as usize) * PAGE]
     }
 
     /// The memory, for another chunk.
-    pub fn into_bytes(self) -> AlignedBuf {
+    pub(crate) fn into_bytes(self) -> AlignedBuf {
         self.bytes
     }
 }
@@ -186,7 +186,7 @@ impl Chunk {
 impl ChunkHead {
     /// The records behind the head, and their hotness records if the store has them; those of
     /// deltas and tails are blank. None if they do not fill as many pages as the head says.
-    pub fn records(
+    pub(crate) fn records(
         &self,
         body: &[u8],
         sizes: Sizes,

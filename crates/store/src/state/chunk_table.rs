@@ -15,7 +15,7 @@ use crate::state::chunk::Chunk;
 use crate::state::zone_pool::DataZone;
 
 /// The chunks in memory.
-pub struct ChunkTable {
+pub(crate) struct ChunkTable {
     layout: Arc<Layout>,
     store: u64,
     /// The chunk that is being filled, by class.
@@ -38,7 +38,7 @@ pub struct ChunkTable {
 
 impl ChunkTable {
     /// No chunks.
-    pub fn new(layout: Arc<Layout>, store: u64, classes: usize) -> Self {
+    pub(crate) fn new(layout: Arc<Layout>, store: u64, classes: usize) -> Self {
         ChunkTable {
             layout,
             store,
@@ -54,36 +54,36 @@ impl ChunkTable {
     }
 
     /// All chunks up to this number were found durable; the next one bears the number behind it.
-    pub fn restore(&mut self, last: u64) {
+    pub(crate) fn restore(&mut self, last: u64) {
         assert!(self.unwritten.is_empty() && self.open.iter().all(Option::is_none));
         self.next_seq = last + 1;
         self.durable = last;
     }
 
     /// Number of the next chunk that is sealed.
-    pub fn next_seq(&self) -> u64 {
+    pub(crate) fn next_seq(&self) -> u64 {
         self.next_seq
     }
 
     /// The next `pages` pages that the user writes, after `time` others, are a group. The lock is
     /// not let go before all are placed and all chunks are sealed.
-    pub fn begin_group(&mut self, time: u64, pages: u32) {
+    pub(crate) fn begin_group(&mut self, time: u64, pages: u32) {
         assert!(self.group.is_none(), "a group before the last one is durable");
         self.group = Some(Group { from: self.next_seq, time, pages, unit: 0 });
     }
 
     /// True if a group was begun and is not durable yet.
-    pub fn has_group(&self) -> bool {
+    pub(crate) fn has_group(&self) -> bool {
         self.group.is_some()
     }
 
     /// All chunks up to this number are durable.
-    pub fn durable(&self) -> u64 {
+    pub(crate) fn durable(&self) -> u64 {
         self.durable
     }
 
     /// The content of a record in whole units, if it is in memory.
-    pub fn content(&self, at: Extent) -> Option<&[u8]> {
+    pub(crate) fn content(&self, at: Extent) -> Option<&[u8]> {
         let sealed = self.unwritten.values().map(|chunk| &**chunk);
         let mut chunks =
             self.open.iter().flatten().chain(sealed).filter(|c| c.zone == at.slot.zone);
@@ -91,13 +91,13 @@ impl ChunkTable {
     }
 
     /// The class whose chunk is being filled for a zone.
-    pub fn class_of(&self, zone: u32) -> Option<usize> {
+    pub(crate) fn class_of(&self, zone: u32) -> Option<usize> {
         self.open.iter().position(|chunk| chunk.as_ref().is_some_and(|c| c.zone == zone))
     }
 
     /// Puts a placed record into the chunk of its class. A chunk that is begun for it goes to page
     /// `start` of the device's zone.
-    pub fn push(
+    pub(crate) fn push(
         &mut self,
         placed: Placed,
         start: u32,
@@ -129,7 +129,7 @@ impl ChunkTable {
 
     /// Seals the chunk of a class, if it holds pages; `zone` is where it goes. All notes before
     /// number `noted` are durable, and `mark` is the engine's last one.
-    pub fn seal(
+    pub(crate) fn seal(
         &mut self,
         class: usize,
         zone: &DataZone,
@@ -154,22 +154,22 @@ impl ChunkTable {
     }
 
     /// The witness in the header of the next chunk.
-    pub fn witness(&self, (slot, mark): (u32, u64)) -> Witness {
+    pub(crate) fn witness(&self, (slot, mark): (u32, u64)) -> Witness {
         Witness { mark, slot, ..self.last }
     }
 
     /// The zone of the volume for which the class's chunk is being filled.
-    pub fn zone_of(&self, class: usize) -> Option<u32> {
+    pub(crate) fn zone_of(&self, class: usize) -> Option<u32> {
         self.open[class].as_ref().map(|chunk| chunk.zone)
     }
 
     /// The sealed chunks that no thread has taken yet, to be written by the caller.
-    pub fn take_outgoing(&mut self) -> Vec<Arc<Chunk>> {
+    pub(crate) fn take_outgoing(&mut self) -> Vec<Arc<Chunk>> {
         std::mem::take(&mut self.outgoing)
     }
 
     /// A sealed chunk is on the device, or its pages are elsewhere.
-    pub fn remove(&mut self, chunk: Arc<Chunk>) {
+    pub(crate) fn remove(&mut self, chunk: Arc<Chunk>) {
         let known = self.unwritten.remove(&chunk.seq);
         assert!(known.is_some(), "chunk {} is not on its way", chunk.seq);
         drop(known);
@@ -181,17 +181,17 @@ impl ChunkTable {
     }
 
     /// True if all sealed chunks up to this number are written.
-    pub fn is_written(&self, seq: u64) -> bool {
+    pub(crate) fn is_written(&self, seq: u64) -> bool {
         self.unwritten.first_key_value().is_none_or(|(&first, _)| first > seq)
     }
 
     /// True if all sealed chunks of a zone are written.
-    pub fn is_zone_written(&self, zone: u32) -> bool {
+    pub(crate) fn is_zone_written(&self, zone: u32) -> bool {
         self.unwritten.values().all(|chunk| chunk.zone != zone)
     }
 
     /// All chunks up to this number are durable.
-    pub fn made_durable(&mut self, seq: u64) {
+    pub(crate) fn made_durable(&mut self, seq: u64) {
         assert!(self.is_written(seq), "a chunk is durable that is not written");
         assert!(seq < self.next_seq, "a chunk is durable that is not sealed");
         self.durable = self.durable.max(seq);

@@ -21,7 +21,7 @@ impl Copied {
 }
 
 /// Copies, page by page.
-pub struct Copies {
+pub(crate) struct Copies {
     /// Of each page since it was last written, by LBA.
     of: Vec<u32>,
     /// In all.
@@ -30,19 +30,19 @@ pub struct Copies {
 
 impl Copies {
     /// Counts nothing yet; the store has `pages` pages.
-    pub fn new(pages: u64) -> Self {
+    pub(crate) fn new(pages: u64) -> Self {
         Copies { of: vec![0; pages as usize], sum: Copied::default() }
     }
 
     /// A page was copied.
-    pub fn add(&mut self, lba: u32) {
+    pub(crate) fn add(&mut self, lba: u32) {
         self.of[lba as usize] += 1;
         self.sum.pages += 1;
         self.sum.frozen += 1;
     }
 
     /// Its user wrote or trimmed a page: it was not frozen.
-    pub fn forget(&mut self, lba: u32) {
+    pub(crate) fn forget(&mut self, lba: u32) {
         self.sum.frozen -= u64::from(std::mem::take(&mut self.of[lba as usize]));
     }
 }

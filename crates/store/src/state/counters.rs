@@ -10,7 +10,7 @@ const LEAST_PAUSE: u64 = 200_000;
 
 /// Times of calls and of cleaning.
 #[derive(Default)]
-pub struct Counters {
+pub(crate) struct Counters {
     pace_ns: AtomicU64,
     debt_ns: AtomicU64,
     stall_ns: AtomicU64,
@@ -22,18 +22,18 @@ pub struct Counters {
 
 impl Counters {
     /// Time that cleaning takes for each page it frees.
-    pub fn pace(&self) -> Duration {
+    pub(crate) fn pace(&self) -> Duration {
         Duration::from_nanos(self.pace_ns.load(Relaxed))
     }
 
     /// Follows the pace of cleaning.
-    pub fn set_pace(&self, pace: Duration) {
+    pub(crate) fn set_pace(&self, pace: Duration) {
         let (old, new) = (self.pace_ns.load(Relaxed), pace.as_nanos() as u64);
         self.pace_ns.store(if old == 0 { new } else { old - old / 4 + new / 4 }, Relaxed);
     }
 
     /// Sleeps for what writers owe, once it is worth a pause.
-    pub fn pay(&self, debt: Duration) {
+    pub(crate) fn pay(&self, debt: Duration) {
         let debt = debt.as_nanos() as u64;
         let owed = self.debt_ns.fetch_add(debt, Relaxed) + debt;
         if owed >= LEAST_PAUSE {
@@ -43,58 +43,58 @@ impl Counters {
     }
 
     /// Records were read of the device.
-    pub fn count_reads(&self, records: u64) {
+    pub(crate) fn count_reads(&self, records: u64) {
         self.reads.fetch_add(records, Relaxed);
     }
 
     /// Records that were read of the device.
-    pub fn reads(&self) -> u64 {
+    pub(crate) fn reads(&self) -> u64 {
         self.reads.load(Relaxed)
     }
 
     /// A record was not what was written, and another copy of it was.
-    pub fn count_repaired(&self) {
+    pub(crate) fn count_repaired(&self) {
         self.repaired.fetch_add(1, Relaxed);
     }
 
     /// Records of which another copy was taken.
-    pub fn repaired(&self) -> u64 {
+    pub(crate) fn repaired(&self) -> u64 {
         self.repaired.load(Relaxed)
     }
 
     /// A writer was held up.
-    pub fn stalled(&self, time: Duration) {
+    pub(crate) fn stalled(&self, time: Duration) {
         self.stall_ns.fetch_add(time.as_nanos() as u64, Relaxed);
     }
 
     /// Time for which writers were held up.
-    pub fn stall(&self) -> Duration {
+    pub(crate) fn stall(&self) -> Duration {
         Duration::from_nanos(self.stall_ns.load(Relaxed))
     }
 
     /// A call of write ended.
-    pub fn wrote(&self, time: Duration) {
+    pub(crate) fn wrote(&self, time: Duration) {
         self.latencies.write.add(time);
     }
 
     /// A call of read ended.
-    pub fn read(&self, time: Duration) {
+    pub(crate) fn read(&self, time: Duration) {
         self.latencies.read.add(time);
     }
 
     /// A call of sync ended.
-    pub fn synced(&self, time: Duration) {
+    pub(crate) fn synced(&self, time: Duration) {
         self.latencies.sync.add(time);
     }
 }
 
 /// Upper bounds of the latencies that are counted apart, in microseconds.
-pub const BOUNDS_US: [u64; 12] =
+pub(crate) const BOUNDS_US: [u64; 12] =
     [1, 4, 16, 64, 256, 1_000, 4_000, 16_000, 64_000, 256_000, 1_000_000, 4_000_000];
 
 /// Latencies of one kind of call.
 #[derive(Default)]
-pub struct Latency {
+pub(crate) struct Latency {
     /// Calls up to each bound, and beyond the last.
     pub counts: [AtomicU64; BOUNDS_US.len() + 1],
     /// Sum, in nanoseconds.
@@ -112,7 +112,7 @@ impl Latency {
 
 /// Latencies by kind of call.
 #[derive(Default)]
-pub struct Latencies {
+pub(crate) struct Latencies {
     /// Calls of write and write_batch.
     pub write: Latency,
     /// Calls of read.

@@ -39,7 +39,7 @@ struct Frame {
 /// so only a `MappedPage`, which has the state locked, uses one; later it may not be
 /// [there](MapCache::is_there).
 #[derive(Clone, Copy)]
-pub struct Position {
+pub(crate) struct Position {
     frame: u32,
     leaf: u32,
     /// Of the page in the leaf.
@@ -49,13 +49,13 @@ pub struct Position {
 
 impl Position {
     /// That of the same page's record of this kind.
-    pub fn of_kind(self, kind: RecordKind) -> Position {
+    pub(crate) fn of_kind(self, kind: RecordKind) -> Position {
         Position { kind, ..self }
     }
 }
 
 /// The outcome of an eviction.
-pub enum Evicted {
+pub(crate) enum Evicted {
     /// A leaf is gone.
     Gone,
     /// This leaf changed and is to be written down first; it is held until then.
@@ -65,7 +65,7 @@ pub enum Evicted {
 }
 
 /// A record whose place the map has.
-pub struct MappedRecord {
+pub(crate) struct MappedRecord {
     /// Its LBA; the largest number if the store does not have its page.
     pub lba: u64,
     /// Its slot.
@@ -77,7 +77,7 @@ pub struct MappedRecord {
 }
 
 /// The leaves of the map.
-pub struct MapCache {
+pub(crate) struct MapCache {
     /// By number of the leaf, those that have, or had, any in memory or on the device.
     nodes: Vec<Option<Box<Node>>>,
     /// Of the leaves in memory, in no order.
@@ -94,7 +94,7 @@ pub struct MapCache {
 
 impl MapCache {
     /// A map of `pages` pages that holds nothing. No leaf is in memory.
-    pub fn new(pages: u64, sizes: Sizes, shape: LeafShape) -> Self {
+    pub(crate) fn new(pages: u64, sizes: Sizes, shape: LeafShape) -> Self {
         let nodes = (shape.leaves_of(pages) as usize).div_ceil(NODE);
         let nodes = std::iter::repeat_with(|| None).take(nodes).collect();
         MapCache { nodes, frames: Vec::new(), bytes: 0, hand: 0, pages, sizes, shape }
@@ -112,7 +112,7 @@ impl MapCache {
     }
 
     /// The map as a checkpoint has it: the leaves that it names, and their places.
-    pub fn set_root(&mut self, root: &[(u32, LeafAt)]) {
+    pub(crate) fn set_root(&mut self, root: &[(u32, LeafAt)]) {
         assert!(self.frames.is_empty(), "the root is set before leaves are loaded");
         for &(leaf, at) in root {
             let (node, i) = self.node_mut(leaf);
@@ -122,7 +122,7 @@ impl MapCache {
 
     /// The leaves that lie on the device or are in memory, in order, and their places on the
     /// device.
-    pub fn root(&self) -> impl DoubleEndedIterator<Item = (u32, LeafAt)> + '_ {
+    pub(crate) fn root(&self) -> impl DoubleEndedIterator<Item = (u32, LeafAt)> + '_ {
         self.root_from(0)
     }
 
@@ -139,27 +139,27 @@ impl MapCache {
     }
 
     /// The first leaf from this one on that lies on the device or is in memory.
-    pub fn next_leaf(&self, from: u32) -> Option<u32> {
+    pub(crate) fn next_leaf(&self, from: u32) -> Option<u32> {
         self.root_from(from).next().map(|(leaf, _)| leaf)
     }
 
     /// The last leaf that lies on the device or is in memory.
-    pub fn last_leaf(&self) -> Option<u32> {
+    pub(crate) fn last_leaf(&self) -> Option<u32> {
         self.root().next_back().map(|(leaf, _)| leaf)
     }
 
     /// The place of a leaf on the device.
-    pub fn at(&self, leaf: u32) -> LeafAt {
+    pub(crate) fn at(&self, leaf: u32) -> LeafAt {
         self.node(leaf).map_or_else(LeafAt::default, |(node, i)| node.root[i])
     }
 
     /// Number of leaves in memory.
-    pub fn resident(&self) -> usize {
+    pub(crate) fn resident(&self) -> usize {
         self.frames.len()
     }
 
     /// Bytes of the leaves in memory.
-    pub fn resident_bytes(&self) -> usize {
+    pub(crate) fn resident_bytes(&self) -> usize {
         self.bytes
     }
 
@@ -169,24 +169,24 @@ impl MapCache {
     }
 
     /// True if the leaf is in memory.
-    pub fn has(&self, leaf: u32) -> bool {
+    pub(crate) fn has(&self, leaf: u32) -> bool {
         self.frame(leaf).is_some()
     }
 
     /// The position of the row of a page's image, if its leaf is in memory.
-    pub fn position(&self, page: u32) -> Option<Position> {
+    pub(crate) fn position(&self, page: u32) -> Option<Position> {
         let (leaf, index) = self.shape.place_in_leaf(page);
         Some(Position { frame: self.frame(leaf)?, leaf, index, kind: RecordKind::Image })
     }
 
     /// True if a position that was found before still holds.
-    pub fn is_there(&self, at: Position) -> bool {
+    pub(crate) fn is_there(&self, at: Position) -> bool {
         self.frames.get(at.frame as usize).is_some_and(|frame| frame.leaf == at.leaf)
     }
 
     /// Takes a leaf into memory: that which lies where the root says, or one that holds nothing.
     /// `clamp` keeps the stamps of a leaf that was written long before `now` from growing too old.
-    pub fn insert(
+    pub(crate) fn insert(
         &mut self,
         leaf: u32,
         bytes: Option<Leaf>,
@@ -213,7 +213,7 @@ impl MapCache {
 
     /// Leaves that changed since they were last taken, or `all` in memory, in order. They count as
     /// unchanged from now on, and stay in memory until they are [written](MapCache::written).
-    pub fn take(&mut self, all: bool) -> Vec<(u32, Leaf)> {
+    pub(crate) fn take(&mut self, all: bool) -> Vec<(u32, Leaf)> {
         let wanted = self.frames.iter_mut().filter(|frame| all || frame.dirty);
         let mut taken: Vec<_> = wanted
             .map(|frame| {
@@ -226,7 +226,7 @@ impl MapCache {
     }
 
     /// A leaf that was taken is on the device.
-    pub fn written(&mut self, leaf: u32, at: LeafAt) {
+    pub(crate) fn written(&mut self, leaf: u32, at: LeafAt) {
         let (node, i) = self.node_mut(leaf);
         node.root[i] = at;
         let frame = self.frame(leaf).map(|frame| &mut self.frames[frame as usize]);
@@ -236,7 +236,7 @@ impl MapCache {
     }
 
     /// A leaf that lay at `from` was copied on the device, unless it has been written since.
-    pub fn moved(&mut self, leaf: u32, from: LeafAt, to: LeafAt) {
+    pub(crate) fn moved(&mut self, leaf: u32, from: LeafAt, to: LeafAt) {
         let (node, i) = self.node_mut(leaf);
         if node.root[i] == from {
             node.root[i] = to;
@@ -244,7 +244,7 @@ impl MapCache {
     }
 
     /// Drops a leaf that was not used for a while.
-    pub fn evict(&mut self) -> Evicted {
+    pub(crate) fn evict(&mut self) -> Evicted {
         for _ in 0..2 * self.frames.len() {
             self.hand = if self.hand + 1 < self.frames.len() { self.hand + 1 } else { 0 };
             let frame = &mut self.frames[self.hand];
@@ -262,7 +262,7 @@ impl MapCache {
     }
 
     /// Drops leaves that did not change until those in memory take no more than `most` bytes.
-    pub fn drop_clean(&mut self, most: usize) {
+    pub(crate) fn drop_clean(&mut self, most: usize) {
         let mut at = self.frames.len();
         while self.bytes > most && at > 0 {
             at -= 1;
@@ -273,7 +273,7 @@ impl MapCache {
     }
 
     /// Drops a leaf if it is in memory and did not change.
-    pub fn let_go(&mut self, leaf: u32) {
+    pub(crate) fn let_go(&mut self, leaf: u32) {
         if let Some(frame) = self.frame(leaf) {
             let Frame { dirty, held, .. } = self.frames[frame as usize];
             if !dirty && !held {
@@ -296,14 +296,14 @@ impl MapCache {
     }
 
     /// What the map has of a record.
-    pub fn row(&self, at: Position) -> LeafRow {
+    pub(crate) fn row(&self, at: Position) -> LeafRow {
         let frame = &self.frames[at.frame as usize];
         assert_eq!(frame.leaf, at.leaf, "leaf {} moved", at.leaf);
         frame.bytes.row(self.shape, at.index, at.kind)
     }
 
     /// Changes what the map has of a record.
-    pub fn set(&mut self, at: Position, row: &LeafRow) {
+    pub(crate) fn set(&mut self, at: Position, row: &LeafRow) {
         let frame = &mut self.frames[at.frame as usize];
         assert_eq!(frame.leaf, at.leaf, "leaf {} moved", at.leaf);
         (frame.dirty, frame.used) = (true, true);
@@ -313,17 +313,17 @@ impl MapCache {
     }
 
     /// A leaf, if it is in memory.
-    pub fn get(&self, leaf: u32) -> Option<&Leaf> {
+    pub(crate) fn get(&self, leaf: u32) -> Option<&Leaf> {
         self.frame(leaf).map(|frame| &self.frames[frame as usize].bytes)
     }
 
     /// The leaf that lies in these pages, if they are one.
-    pub fn leaf_of_pages(&self, pages: &[u8]) -> Option<Leaf> {
+    pub(crate) fn leaf_of_pages(&self, pages: &[u8]) -> Option<Leaf> {
         Leaf::of_pages(self.shape, pages)
     }
 
     /// The records whose places a leaf has.
-    pub fn records<'a>(
+    pub(crate) fn records<'a>(
         &'a self,
         leaf: u32,
         bytes: &'a Leaf,
@@ -340,7 +340,7 @@ impl MapCache {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let nodes = self.nodes.iter().flatten().count() * size_of::<Node>();
         let frames = self.frames.capacity() * size_of::<Frame>();
         self.bytes + frames + nodes + self.nodes.len() * size_of::<Option<Box<Node>>>()

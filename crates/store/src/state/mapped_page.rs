@@ -21,7 +21,7 @@ const CHANGES: [RecordKind; 2] = [RecordKind::Delta, RecordKind::Tail];
 
 /// An LBA and the locked state. The leaf of the map that has the entries of its page stays in
 /// memory while this exists: no leaf is dropped without the state.
-pub struct MappedPage<G> {
+pub(crate) struct MappedPage<G> {
     state: G,
     lba: u64,
     /// The page.
@@ -33,7 +33,7 @@ pub struct MappedPage<G> {
 }
 
 /// The place of a record's content.
-pub enum RecordLookup {
+pub(crate) enum RecordLookup {
     /// In memory: so many bytes were copied.
     Copied(usize),
     /// On the device.
@@ -41,7 +41,7 @@ pub enum RecordLookup {
 }
 
 /// A record on the device.
-pub struct RecordAt {
+pub(crate) struct RecordAt {
     /// Zone of the device.
     pub zone: u32,
     /// Where the record lies in it.
@@ -53,7 +53,7 @@ pub struct RecordAt {
 }
 
 /// A copy of a record that cleaning is to place.
-pub struct RecordCopy<'a> {
+pub(crate) struct RecordCopy<'a> {
     /// Where the record lies.
     pub from: Extent,
     /// The class that the scheme gave it when it saw the whole victim, if it gave one.
@@ -68,7 +68,7 @@ pub struct RecordCopy<'a> {
 
 impl<G: Deref<Target = State>> MappedPage<G> {
     /// The page of an LBA, if its leaf is in memory; otherwise the state comes back.
-    pub fn of(state: G, lba: u64) -> Result<Self, G> {
+    pub(crate) fn of(state: G, lba: u64) -> Result<Self, G> {
         match state.volume.map().position(state.layout.sizes.page_of(lba)) {
             Some(page) => Ok(Self::at(state, lba, page)),
             None => Err(state),
@@ -76,7 +76,7 @@ impl<G: Deref<Target = State>> MappedPage<G> {
     }
 
     /// The page of an LBA, if its leaf is still where it was when the page had this position.
-    pub fn again(state: G, lba: u64, page: Position) -> Result<Self, G> {
+    pub(crate) fn again(state: G, lba: u64, page: Position) -> Result<Self, G> {
         match state.volume.map().is_there(page) {
             true => Ok(Self::at(state, lba, page)),
             false => Err(state),
@@ -93,22 +93,22 @@ impl<G: Deref<Target = State>> MappedPage<G> {
     }
 
     /// The position of the page, which saves a look-up later.
-    pub fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         self.page
     }
 
     /// The state, whose leaves may be dropped again.
-    pub fn into_state(self) -> G {
+    pub(crate) fn into_state(self) -> G {
         self.state
     }
 
     /// The place of the LBA's record and its sum; zone 0 if the content is lost.
-    pub fn place(&self) -> Option<(Extent, u32)> {
+    pub(crate) fn place(&self) -> Option<(Extent, u32)> {
         self.place_at(self.at)
     }
 
     /// The same of the page's record of this kind.
-    pub fn place_of(&self, kind: RecordKind) -> Option<(Extent, u32)> {
+    pub(crate) fn place_of(&self, kind: RecordKind) -> Option<(Extent, u32)> {
         self.at_of(kind).and_then(|at| self.place_at(at))
     }
 
@@ -122,12 +122,12 @@ impl<G: Deref<Target = State>> MappedPage<G> {
     }
 
     /// The places of the page's delta and tail, and their sums.
-    pub fn changes(&self) -> [Option<(Extent, u32)>; 2] {
+    pub(crate) fn changes(&self) -> [Option<(Extent, u32)>; 2] {
         CHANGES.map(|kind| self.place_of(kind))
     }
 
     /// The units of the page's image, delta and tail; 0 of one that is not there, or lost.
-    pub fn units(&self) -> [u32; 3] {
+    pub(crate) fn units(&self) -> [u32; 3] {
         let units = |kind| match self.place_of(kind) {
             Some((at, _)) if at.slot.zone != 0 => at.units,
             _ => 0,
@@ -136,7 +136,7 @@ impl<G: Deref<Target = State>> MappedPage<G> {
     }
 
     /// Units by which the page is longer than a whole one.
-    pub fn excess(&self) -> u32 {
+    pub(crate) fn excess(&self) -> u32 {
         match self.changes {
             Some(_) => self.state.layout.excess(self.units()),
             None => 0,
@@ -149,37 +149,37 @@ impl<G: Deref<Target = State>> MappedPage<G> {
     }
 
     /// User writes so far.
-    pub fn time(&self) -> u64 {
+    pub(crate) fn time(&self) -> u64 {
         self.state.time()
     }
 
     /// True if cleaning may merge a base with its delta and tail.
-    pub fn may_merge(&self) -> bool {
+    pub(crate) fn may_merge(&self) -> bool {
         self.state.volume.may_merge()
     }
 
     /// True if a group is on its way to the device.
-    pub fn has_group(&self) -> bool {
+    pub(crate) fn has_group(&self) -> bool {
         self.state.chunks.has_group()
     }
 
     /// True if the LBA's record lies there.
-    pub fn is_at(&self, place: Extent) -> bool {
+    pub(crate) fn is_at(&self, place: Extent) -> bool {
         self.place().is_some_and(|(at, _)| at == place)
     }
 
     /// The state that the scheme keeps of the LBA.
-    pub fn page_state(&self) -> StoredState {
+    pub(crate) fn page_state(&self) -> StoredState {
         self.state.volume.map().row(self.at).entry.page
     }
 
     /// Finds the LBA's record: copies it if it is in memory, in whole units. None if there is none.
-    pub fn find(&self, into: &mut [u8]) -> Result<Option<RecordLookup>, StoreError> {
+    pub(crate) fn find(&self, into: &mut [u8]) -> Result<Option<RecordLookup>, StoreError> {
         self.find_at(self.place(), into)
     }
 
     /// Finds the page's record of this kind in the same way.
-    pub fn find_part(
+    pub(crate) fn find_part(
         &self,
         kind: RecordKind,
         into: &mut [u8],
@@ -228,7 +228,7 @@ impl<G: Deref<Target = State>> MappedPage<G> {
 impl<G: DerefMut<Target = State>> MappedPage<G> {
     /// Writes the page by the user: as the tail or delta that it is packed as, if it takes it, or
     /// as its image.
-    pub fn write(&mut self, mut packed: PackedPage<'_>) -> Result<(), StoreError> {
+    pub(crate) fn write(&mut self, mut packed: PackedPage<'_>) -> Result<(), StoreError> {
         let (lba, told) = (self.lba, packed.told);
         let (sizes, is_short) = (self.state.layout.sizes, self.state.is_short());
         for kind in [RecordKind::Tail, RecordKind::Delta] {
@@ -257,7 +257,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
 
     /// Writes the page by the user as a delta or a tail; false if the page does not take it. A tail
     /// of a page that has no delta is its delta: cleaning has merged what it had.
-    pub fn write_part(
+    pub(crate) fn write_part(
         &mut self,
         kind: RecordKind,
         bytes: Vec<u8>,
@@ -346,7 +346,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     }
 
     /// Places a copy of the LBA's record. Nothing happens if the record no longer lies there.
-    pub fn relocate(&mut self, copy: &RecordCopy<'_>) -> Result<(), StoreError> {
+    pub(crate) fn relocate(&mut self, copy: &RecordCopy<'_>) -> Result<(), StoreError> {
         let &RecordCopy { from, class, record, .. } = copy;
         let state = &mut *self.state;
         let mut entry = state.volume.map().row(self.at).entry;
@@ -359,7 +359,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
 
     /// Places a copy of the page's image that is merged with its delta and tail, where that fits.
     /// False if not.
-    pub fn merge(&mut self, copy: &RecordCopy<'_>) -> Result<bool, StoreError> {
+    pub(crate) fn merge(&mut self, copy: &RecordCopy<'_>) -> Result<bool, StoreError> {
         let &RecordCopy { from, class, record, .. } = copy;
         let excess = self.excess();
         let places = self.changes();
@@ -416,7 +416,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     }
 
     /// Forgets the page's tail, or delta and tail, as a newer record makes them garbage.
-    pub fn forget(&mut self, kinds: &[RecordKind]) -> Result<(), StoreError> {
+    pub(crate) fn forget(&mut self, kinds: &[RecordKind]) -> Result<(), StoreError> {
         let sizes = self.state.layout.sizes;
         let page = sizes.page_of(self.lba);
         for &kind in kinds {
@@ -443,7 +443,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     }
 
     /// Forgets the page; true if there was one.
-    pub fn trim(&mut self) -> Result<bool, StoreError> {
+    pub(crate) fn trim(&mut self) -> Result<bool, StoreError> {
         self.forget(&CHANGES)?;
         let had = self.clear(self.page, self.lba)?;
         if had {
@@ -455,7 +455,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     }
 
     /// Points the LBA to a record and its sum, or to nothing, before the volume is restored.
-    pub fn point(&mut self, to: Option<(Extent, u32)>) {
+    pub(crate) fn point(&mut self, to: Option<(Extent, u32)>) {
         let map = self.state.volume.map_mut();
         let mut row = LeafRow::none();
         if let Some((Extent { slot, units }, sum)) = to {
@@ -466,7 +466,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     }
 
     /// Marks the LBA's record as lost.
-    pub fn lose(&mut self) {
+    pub(crate) fn lose(&mut self) {
         let map = self.state.volume.map_mut();
         let mut row = map.row(self.at);
         row.entry.slot = Slot::LOST;

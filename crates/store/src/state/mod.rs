@@ -3,22 +3,22 @@
 //!
 //! Nothing here does I/O, so that every event can be tried without a device.
 
-pub mod chunk;
-pub mod chunk_table;
-pub mod copies;
-pub mod counters;
-pub mod failures;
-pub mod map_cache;
-pub mod mapped_page;
-pub mod notes;
-pub mod observer;
-pub mod promises;
-pub mod room;
+pub(crate) mod chunk;
+pub(crate) mod chunk_table;
+pub(crate) mod copies;
+pub(crate) mod counters;
+pub(crate) mod failures;
+pub(crate) mod map_cache;
+pub(crate) mod mapped_page;
+pub(crate) mod notes;
+pub(crate) mod observer;
+pub(crate) mod promises;
+pub(crate) mod room;
 #[cfg(test)]
 mod tests;
-pub mod volume;
-pub mod written;
-pub mod zone_pool;
+pub(crate) mod volume;
+pub(crate) mod written;
+pub(crate) mod zone_pool;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ use crate::state::written::{DeltaCounts, Written};
 use crate::state::zone_pool::{DataZone, ZonePool};
 
 /// The state of the store in memory.
-pub struct State {
+pub(crate) struct State {
     /// The volume, and the map with it.
     pub volume: Volume,
     /// The division of the device.
@@ -98,7 +98,7 @@ pub struct State {
 }
 
 /// A store as recovery found it.
-pub struct Restored {
+pub(crate) struct Restored {
     /// User writes.
     pub time: u64,
     /// Pages written.
@@ -127,7 +127,7 @@ pub struct Restored {
 
 impl State {
     /// The state of a store that holds nothing.
-    pub fn new(volume: Volume, layout: Arc<Layout>, store: u64) -> Self {
+    pub(crate) fn new(volume: Volume, layout: Arc<Layout>, store: u64) -> Self {
         let classes = volume.scheme().classes();
         State {
             time: 0,
@@ -158,7 +158,7 @@ impl State {
     }
 
     /// The store goes on from what recovery found.
-    pub fn restore(&mut self, found: Restored) -> Result<(), StoreError> {
+    pub(crate) fn restore(&mut self, found: Restored) -> Result<(), StoreError> {
         self.volume.restore(found.time as u32, found.valid, &found.images)?;
         self.time = found.time;
         self.written = found.written;
@@ -174,27 +174,27 @@ impl State {
     }
 
     /// The store was as a checkpoint says when it was this old.
-    pub fn set_time(&mut self, time: u64) {
+    pub(crate) fn set_time(&mut self, time: u64) {
         self.time = time;
     }
 
     /// Valid pages.
-    pub fn valid_pages(&self) -> u64 {
+    pub(crate) fn valid_pages(&self) -> u64 {
         self.volume.valid_pages().saturating_sub(self.valid_deltas)
     }
 
     /// Valid deltas and tails of pages.
-    pub fn valid_deltas(&self) -> u64 {
+    pub(crate) fn valid_deltas(&self) -> u64 {
         self.valid_deltas
     }
 
     /// A page got a delta or a tail, and had none.
-    pub fn delta_begun(&mut self) {
+    pub(crate) fn delta_begun(&mut self) {
         self.valid_deltas += 1;
     }
 
     /// A page has a delta or a tail no more.
-    pub fn delta_ended(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn delta_ended(&mut self) -> Result<(), StoreError> {
         let left = self.valid_deltas.checked_sub(1);
         let why = || "the map has more deltas than are counted".to_string();
         self.valid_deltas = left.ok_or_else(|| LogError::Image { why: why() })?;
@@ -202,42 +202,42 @@ impl State {
     }
 
     /// Units by which pages are longer than whole ones, with their deltas and tails.
-    pub fn excess(&self) -> u64 {
+    pub(crate) fn excess(&self) -> u64 {
         self.excess
     }
 
     /// A page is longer by so many units, and was by as many `before`.
-    pub fn excess_changed(&mut self, before: u32, after: u32) {
+    pub(crate) fn excess_changed(&mut self, before: u32, after: u32) {
         self.excess = (self.excess + u64::from(after)).saturating_sub(before.into());
     }
 
     /// User writes so far.
-    pub fn time(&self) -> u64 {
+    pub(crate) fn time(&self) -> u64 {
         self.time
     }
 
     /// Pages written since the store was formatted, `metadata` of them by the metadata log.
-    pub fn written(&self, metadata: u64) -> Written {
+    pub(crate) fn written(&self, metadata: u64) -> Written {
         Written { checkpoints: metadata, ..self.written }
     }
 
     /// Zones that failed since the store was opened, `metadata` of them of the metadata log.
-    pub fn failures(&self, metadata: u64) -> Failures {
+    pub(crate) fn failures(&self, metadata: u64) -> Failures {
         Failures { metadata, ..self.failures }
     }
 
     /// Copies are counted from now on.
-    pub fn count_copies(&mut self) {
+    pub(crate) fn count_copies(&mut self) {
         self.copies = Some(Copies::new(self.layout.fixed.logical_pages));
     }
 
     /// Copies since they are counted.
-    pub fn copied(&self) -> Option<Copied> {
+    pub(crate) fn copied(&self) -> Option<Copied> {
         self.copies.as_ref().map(|copies| copies.sum)
     }
 
     /// A page written by the user was placed, and its map entry changed.
-    pub fn user_page_placed(
+    pub(crate) fn user_page_placed(
         &mut self,
         placed: Placed,
         record: Record,
@@ -267,14 +267,14 @@ impl State {
     }
 
     /// Tells the observer, if there is one.
-    pub fn observe(&self, event: StoreEvent) {
+    pub(crate) fn observe(&self, event: StoreEvent) {
         if let Some(observer) = &self.observer {
             observer.on(event);
         }
     }
 
     /// A copy of a page was placed, and its map entry changed.
-    pub fn relocation_placed(
+    pub(crate) fn relocation_placed(
         &mut self,
         placed: Placed,
         record: Record,
@@ -300,7 +300,7 @@ impl State {
     }
 
     /// A page was trimmed, and its map entry changed.
-    pub fn page_trimmed(&mut self, lba: u32) {
+    pub(crate) fn page_trimmed(&mut self, lba: u32) {
         self.nothing_to_clean = false;
         self.forget_copies(lba.into());
         self.notes.page_trimmed(self.time, lba);
@@ -361,7 +361,7 @@ impl State {
     }
 
     /// Seals all chunks; returns the number of the last one.
-    pub fn seal_all(&mut self) -> u64 {
+    pub(crate) fn seal_all(&mut self) -> u64 {
         self.volume.end_chunks();
         (0..self.volume.scheme().classes()).for_each(|class| self.seal(class));
         self.chunks.next_seq() - 1
@@ -369,7 +369,7 @@ impl State {
 
     /// Seals all chunks by the wish of the user, or for a checkpoint; returns the number of the
     /// last one.
-    pub fn sync(&mut self) -> u64 {
+    pub(crate) fn sync(&mut self) -> u64 {
         let before = self.chunks.next_seq();
         let last = self.seal_all();
         if self.chunks.next_seq() > before {
@@ -379,32 +379,32 @@ impl State {
     }
 
     /// True if a chunk is the last of its zone, which takes no more pages.
-    pub fn is_last_of_zone(&self, chunk: &Chunk) -> bool {
+    pub(crate) fn is_last_of_zone(&self, chunk: &Chunk) -> bool {
         !self.volume.is_open(chunk.zone) && self.zones.get(chunk.zone).pages == chunk.end()
     }
 
     /// Ends the zones that hardly fill, if there are any and cleaning is due, and seals what was
     /// begun there. Returns them.
-    pub fn end_stale(&mut self) -> Vec<u32> {
+    pub(crate) fn end_stale(&mut self) -> Vec<u32> {
         let ended = self.volume.end_stale();
         ended.iter().for_each(|&zone| self.seal_chunk_of(zone));
         ended
     }
 
     /// Chooses the victims of a cleaning; none if it is not due, or no zone holds garbage.
-    pub fn begin_cleaning(&mut self) -> Vec<u32> {
+    pub(crate) fn begin_cleaning(&mut self) -> Vec<u32> {
         let victims = self.volume.begin_cleaning();
         self.nothing_to_clean = victims.is_empty();
         victims
     }
 
     /// True if the last cleaning found no victim, and nothing became garbage since.
-    pub fn nothing_to_clean(&self) -> bool {
+    pub(crate) fn nothing_to_clean(&self) -> bool {
         self.nothing_to_clean
     }
 
     /// A chunk is on the device.
-    pub fn chunk_written(&mut self, chunk: Arc<Chunk>) {
+    pub(crate) fn chunk_written(&mut self, chunk: Arc<Chunk>) {
         let written = self.zones.get(chunk.zone).written;
         assert_eq!(written, chunk.start, "chunks of a zone are written in order");
         self.zones.written(chunk.zone, chunk.end());
@@ -413,7 +413,7 @@ impl State {
 
     /// The pages of a chunk that its zone did not take were placed elsewhere, and are on the
     /// device.
-    pub fn chunk_moved(&mut self, chunk: Arc<Chunk>) {
+    pub(crate) fn chunk_moved(&mut self, chunk: Arc<Chunk>) {
         assert!(self.zones.get(chunk.zone).has_failed(), "only a failed zone gives up chunks");
         self.notes.chunks_given_up(&[chunk.seq]);
         self.chunks.remove(chunk);
@@ -421,7 +421,7 @@ impl State {
 
     /// An append to a zone of the volume failed: the zone ends where it is written. False if that
     /// was known.
-    pub fn zone_failed(&mut self, zone: u32) -> bool {
+    pub(crate) fn zone_failed(&mut self, zone: u32) -> bool {
         if !self.zones.fail(zone) {
             return false;
         }
@@ -434,7 +434,7 @@ impl State {
     }
 
     /// Ends a zone, if it is open, so that what it holds can be copied.
-    pub fn end_zone(&mut self, zone: u32) {
+    pub(crate) fn end_zone(&mut self, zone: u32) {
         let open = |image: &&ZoneImage| image.zone == zone && image.sealed_at.is_none();
         if let Some(image) = self.volume.images().iter().find(open) {
             self.volume.end_chunk(image.class as usize);
@@ -445,7 +445,7 @@ impl State {
 
     /// The valid pages of a victim were copied: the volume may use the zone again, and the device's
     /// zone waits to be reset.
-    pub fn zone_cleaned(&mut self, zone: u32) {
+    pub(crate) fn zone_cleaned(&mut self, zone: u32) {
         assert!(self.chunks.is_zone_written(zone), "a zone is cleaned before it is written");
         if self.volume.release(zone) {
             // Durable before the zone is reset, and mostly beside other notes.
@@ -464,7 +464,7 @@ impl State {
     }
 
     /// A page of a victim can't be read: the zone stays as it is.
-    pub fn zone_unreadable(&mut self, zone: u32) {
+    pub(crate) fn zone_unreadable(&mut self, zone: u32) {
         self.failures.unreadable += 1;
         let zone_of_device = self.zones.get(zone).device_zone;
         tracing::warn!(zone = zone_of_device, "a page can't be read: the zone is not cleaned");
@@ -472,20 +472,20 @@ impl State {
     }
 
     /// True if valid pages lie in a zone of the device.
-    pub fn holds_pages(&self, device_zone: u32) -> bool {
+    pub(crate) fn holds_pages(&self, device_zone: u32) -> bool {
         let images = self.volume.images();
         let mut holds = images.iter().filter(|image| image.valid() > 0);
         holds.any(|image| self.zones.get(image.zone).device_zone == device_zone)
     }
 
     /// A zone of the device was reset, and can be written again.
-    pub fn zone_reset(&mut self, device_zone: u32) {
+    pub(crate) fn zone_reset(&mut self, device_zone: u32) {
         self.zones.end_reset(device_zone);
         self.zones.add_empty(device_zone);
     }
 
     /// A zone of the device can't be reset. It is gone for good, and one of the volume with it.
-    pub fn zone_lost(&mut self, device_zone: u32) {
+    pub(crate) fn zone_lost(&mut self, device_zone: u32) {
         self.failures.resets += 1;
         tracing::warn!(zone = device_zone, "a reset failed: the zone is not used any more");
         // If it waited for that, the last checkpoint may say that it holds pages.
@@ -503,69 +503,69 @@ impl State {
     }
 
     /// All chunks up to number `seq` and all notes before number `serial` are durable.
-    pub fn made_durable(&mut self, seq: u64, serial: u64) {
+    pub(crate) fn made_durable(&mut self, seq: u64, serial: u64) {
         self.chunks.made_durable(seq);
         self.notes.made_durable(serial);
     }
 
     /// An engine's mark: the largest value that it was set to, 0 if it never was.
-    pub fn mark(&self, slot: u32) -> u64 {
+    pub(crate) fn mark(&self, slot: u32) -> u64 {
         self.marks.get(&slot).copied().unwrap_or_default()
     }
 
     /// The mark that was set last: its number and value.
-    pub fn last_mark(&self) -> (u32, u64) {
+    pub(crate) fn last_mark(&self) -> (u32, u64) {
         self.last_mark
     }
 
     /// Sets a mark, unless it is larger. Headers of chunks have the one that was set last.
-    pub fn set_mark(&mut self, slot: u32, value: u64) {
+    pub(crate) fn set_mark(&mut self, slot: u32, value: u64) {
         let mark = self.marks.entry(slot).or_default();
         *mark = value.max(*mark);
         self.last_mark = (slot, *mark);
     }
 
     /// All marks, as a checkpoint has them.
-    pub fn marks(&self) -> Vec<Mark> {
+    pub(crate) fn marks(&self) -> Vec<Mark> {
         let mark = |(&slot, &value)| Mark { value, slot, unused: 0 };
         self.marks.iter().map(mark).collect()
     }
 
     /// A checkpoint takes everything that was placed so far.
-    pub fn checkpoint_begun(&mut self) {
+    pub(crate) fn checkpoint_begun(&mut self) {
         self.since_checkpoint = 0;
         self.zone_failed = false;
     }
 
     /// A checkpoint is durable that covers the chunks before this number.
-    pub fn checkpoint_ended(&mut self, next_seq: u64) {
+    pub(crate) fn checkpoint_ended(&mut self, next_seq: u64) {
         assert!(self.covered[1] <= next_seq, "a checkpoint covers less than the one before");
         self.covered = [self.covered[1], next_seq];
     }
 
     /// True if the next checkpoint should come after no more than `pages` placed pages, and those
     /// were placed or a zone failed.
-    pub fn is_checkpoint_due(&self, pages: u64) -> bool {
+    pub(crate) fn is_checkpoint_due(&self, pages: u64) -> bool {
         self.zone_failed || self.since_checkpoint >= pages
     }
 
     /// The store is being closed.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.closing = true;
     }
 
     /// Nothing more can be promised of writes, for this reason if it is the first.
-    pub fn fail(&mut self, error: StoreError) {
+    pub(crate) fn fail(&mut self, error: StoreError) {
         self.failed.get_or_insert(error);
     }
 
     /// True if the store's threads are to end.
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.closing || self.failed.is_some()
     }
 
     /// An error if the store can no longer be written.
-    pub fn check_writable(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_writable(&self) -> Result<(), StoreError> {
         match &self.failed {
             Some(error) => Err(StoreError::Failed(Box::new(error.clone()))),
             None => Ok(()),

@@ -3,7 +3,7 @@
 use crate::format::{GIVEN_UP, Note, OPENED, TRIMMED};
 
 /// The notes that are to be written, and the numbers of those that were.
-pub struct Notes {
+pub(crate) struct Notes {
     waiting: Vec<Note>,
     next_serial: u64,
     /// All notes before this number are durable.
@@ -12,31 +12,31 @@ pub struct Notes {
 
 impl Notes {
     /// No notes.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Notes { waiting: Vec::new(), next_serial: 1, durable: 0 }
     }
 
     /// All notes before this number were found durable.
-    pub fn restore(&mut self, next_serial: u64) {
+    pub(crate) fn restore(&mut self, next_serial: u64) {
         assert!(self.waiting.is_empty(), "notes are made after recovery");
         self.next_serial = next_serial;
         self.durable = next_serial;
     }
 
     /// A zone of the volume was opened for a class, as zone `device_zone` of the device.
-    pub fn zone_opened(&mut self, time: u64, zone: u32, class: usize, place: (u32, u64)) {
+    pub(crate) fn zone_opened(&mut self, time: u64, zone: u32, class: usize, place: (u32, u64)) {
         let (target, class, (device_zone, opening)) = (zone, class as u32, place);
         self.push(Note { tag: OPENED, target, device_zone, class, opening, time, serial: 0 });
     }
 
     /// A page was trimmed.
-    pub fn page_trimmed(&mut self, time: u64, lba: u32) {
+    pub(crate) fn page_trimmed(&mut self, time: u64, lba: u32) {
         self.push(Note { tag: TRIMMED, target: lba, time, ..Note::default() });
     }
 
     /// Chunks with these numbers, which rise, are not needed any more, and may be missing from now
     /// on.
-    pub fn chunks_given_up(&mut self, mut numbers: &[u64]) {
+    pub(crate) fn chunks_given_up(&mut self, mut numbers: &[u64]) {
         while let Some(&first) = numbers.first() {
             let (some, rest) = numbers.split_at(numbers.partition_point(|n| n - first < 64));
             let bits = some.iter().fold(0, |bits, n| bits | 1 << (n - first));
@@ -51,27 +51,27 @@ impl Notes {
     }
 
     /// Number of the next note.
-    pub fn next_serial(&self) -> u64 {
+    pub(crate) fn next_serial(&self) -> u64 {
         self.next_serial
     }
 
     /// Notes that wait to be written.
-    pub fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
     /// The notes that wait, to be written by the caller.
-    pub fn take(&mut self) -> Vec<Note> {
+    pub(crate) fn take(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.waiting)
     }
 
     /// All notes before this number are durable.
-    pub fn durable(&self) -> u64 {
+    pub(crate) fn durable(&self) -> u64 {
         self.durable
     }
 
     /// All notes before this number became durable.
-    pub fn made_durable(&mut self, serial: u64) {
+    pub(crate) fn made_durable(&mut self, serial: u64) {
         assert!(serial <= self.next_serial, "a note is durable that was not made");
         self.durable = self.durable.max(serial);
     }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 /// Pages that engines have yet to write, by the numbers of the engines.
 #[derive(Default)]
-pub struct Promises(BTreeMap<u32, u64>);
+pub(crate) struct Promises(BTreeMap<u32, u64>);
 
 impl Promises {
     /// Replaces what an engine was promised.
-    pub fn make(&mut self, engine: u32, pages: u64) {
+    pub(crate) fn make(&mut self, engine: u32, pages: u64) {
         self.0.insert(engine, pages);
     }
 
     /// Pages of all engines but this one.
-    pub fn of_others(&self, engine: u32) -> u64 {
+    pub(crate) fn of_others(&self, engine: u32) -> u64 {
         self.0.iter().filter(|&(&other, _)| other != engine).map(|(_, pages)| pages).sum()
     }
 }

@@ -56,7 +56,7 @@ pub struct Space {
 
 /// What records may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Bytes as long as there is a choice.
     usual: u64,
     /// Bytes of a thin store in any case.
@@ -67,7 +67,7 @@ pub struct Limits {
 
 impl Layout {
     /// Bytes that an image takes beside its own, of the header and the last page of its chunk.
-    pub fn beside_image(&self) -> u64 {
+    pub(crate) fn beside_image(&self) -> u64 {
         (2 * PAGE as u64).div_ceil(self.chunk_shape().pages.into())
     }
 
@@ -77,12 +77,12 @@ impl Layout {
     }
 
     /// True if it has LBAs for more pages than fit whole.
-    pub fn is_thin(&self) -> bool {
+    pub(crate) fn is_thin(&self) -> bool {
         self.fixed.logical_pages > self.fixed.whole_pages
     }
 
     /// What records may take.
-    pub fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         let fixed = &self.fixed;
         let zones = self.data.len() as u64;
         let zones = zones.saturating_sub(u64::from(fixed.spare) + u64::from(fixed.reserve) + 1);
@@ -98,7 +98,7 @@ impl Layout {
 
     /// Units by which a page with an image, a delta and a tail of so many is longer than a whole
     /// one; 0 units if one of these is not there.
-    pub fn excess(&self, units: [u32; 3]) -> u32 {
+    pub(crate) fn excess(&self, units: [u32; 3]) -> u32 {
         let beside = self.sizes.units_of(BESIDE_DELTA as u32);
         let parts = units[1..].iter().filter(|&&units| units > 0).count() as u32;
         let all: u32 = units.iter().sum();
@@ -106,7 +106,7 @@ impl Layout {
     }
 
     /// Bytes that a page with an image, a delta and a tail of so many units takes.
-    pub fn bytes_of(&self, units: [u32; 3]) -> u64 {
+    pub(crate) fn bytes_of(&self, units: [u32; 3]) -> u64 {
         let all: u64 = units.iter().map(|&units| u64::from(units)).sum();
         let parts = units[1..].iter().filter(|&&units| units > 0).count();
         let image = if units[0] > 0 { self.beside_image() } else { 0 };
@@ -124,14 +124,14 @@ impl State {
     }
 
     /// True if pages are to take as little as they can.
-    pub fn is_short(&self) -> bool {
+    pub(crate) fn is_short(&self) -> bool {
         let usual = self.layout.limits().usual;
         self.layout.is_thin() && self.used_bytes() > usual - usual / SHORT
     }
 
     /// True if a page may get a delta or tail: its records have as many units before, and would
     /// have as many after.
-    pub fn has_room_for_change(&self, before: [u32; 3], after: [u32; 3]) -> bool {
+    pub(crate) fn has_room_for_change(&self, before: [u32; 3], after: [u32; 3]) -> bool {
         let layout = &self.layout;
         let (had, has) = (layout.excess(before), layout.excess(after));
         if has <= had {
@@ -147,7 +147,7 @@ impl State {
     }
 
     /// Refuses a write of the user by which a page's records become too many for a thin store.
-    pub fn check_room(&self, before: [u32; 3], after: [u32; 3]) -> Result<(), StoreError> {
+    pub(crate) fn check_room(&self, before: [u32; 3], after: [u32; 3]) -> Result<(), StoreError> {
         let layout = &self.layout;
         let (had, has) = (layout.bytes_of(before), layout.bytes_of(after));
         if has <= had || !layout.is_thin() {
@@ -157,7 +157,7 @@ impl State {
     }
 
     /// Refuses more pages, whole, than a thin store has room for.
-    pub fn check_pages(&self, pages: usize) -> Result<(), StoreError> {
+    pub(crate) fn check_pages(&self, pages: usize) -> Result<(), StoreError> {
         match self.layout.is_thin() {
             true => self.check_bytes(pages as u64 * self.layout.whole_bytes()),
             false => Ok(()),
@@ -181,7 +181,13 @@ impl State {
     }
 
     /// Promises an engine so many pages: see [`Store::promise`](crate::Store::promise).
-    pub fn promise(&mut self, engine: u32, needs: u64, wishes: u64, last: bool) -> Option<u64> {
+    pub(crate) fn promise(
+        &mut self,
+        engine: u32,
+        needs: u64,
+        wishes: u64,
+        last: bool,
+    ) -> Option<u64> {
         let limits = self.layout.limits();
         if !self.layout.is_thin() {
             return Some(wishes.max(needs));
@@ -198,7 +204,7 @@ impl State {
     }
 
     /// What the store takes of its device.
-    pub fn space(&self) -> Space {
+    pub(crate) fn space(&self) -> Space {
         let layout = &self.layout;
         let zone = u64::from(layout.fixed.device_pages) * PAGE as u64;
         let total = self.zones.len().saturating_sub(1) as u64 * zone;

@@ -9,10 +9,10 @@ use crate::state::map_cache::MapCache;
 
 /// A volume of any scheme, of which only the name is known here: a call through a pointer is
 /// nothing beside the writing of a page.
-pub type Volume = Log<AnyScheme, MapCache>;
+pub(crate) type Volume = Log<AnyScheme, MapCache>;
 
 /// The volume of a store that holds nothing.
-pub fn build(layout: &Layout) -> Result<Volume, StoreError> {
+pub(crate) fn build(layout: &Layout) -> Result<Volume, StoreError> {
     let (options, scheme, seed) = (layout.options(), &layout.scheme, layout.fixed.seed);
     let own = scheme.victim.filter(|_| scheme.entry.own_victim.is_none());
     let policy = victims::build(own.unwrap_or(&layout.victim), seed)?;

@@ -12,7 +12,7 @@ use crate::state::chunk::Chunk;
 
 /// A zone of the volume that holds pages.
 #[derive(Clone, Default)]
-pub struct DataZone {
+pub(crate) struct DataZone {
     /// Zone of the device.
     pub device_zone: u32,
     /// Number of its opening.
@@ -34,12 +34,12 @@ pub struct DataZone {
 
 impl DataZone {
     /// True if an append to it failed: no more are tried.
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.end.get().is_some()
     }
 
     /// Where a record lies in the device's zone.
-    pub fn span_of(&self, at: Extent, sizes: Sizes) -> Span {
+    pub(crate) fn span_of(&self, at: Extent, sizes: Sizes) -> Span {
         let (units, slot) = (sizes.page_units(), sizes.unit());
         let page = at.slot.offset / units;
         let chunk = self.chunks.partition_point(|chunk| chunk.first <= page);
@@ -64,7 +64,7 @@ struct PendingReset {
 }
 
 /// The data zones.
-pub struct ZonePool {
+pub(crate) struct ZonePool {
     /// By zone of the volume.
     zones: Vec<DataZone>,
     /// Empty zones of the device, the one that was emptied first in front.
@@ -82,7 +82,7 @@ pub struct ZonePool {
 impl ZonePool {
     /// The pool of a store that holds nothing, for `zones` zones of the volume. None is empty yet:
     /// see [`ZonePool::add_empty`].
-    pub fn new(zones: usize, spare: usize) -> Self {
+    pub(crate) fn new(zones: usize, spare: usize) -> Self {
         ZonePool {
             zones: vec![DataZone::default(); zones + 1],
             empty: VecDeque::new(),
@@ -94,45 +94,45 @@ impl ZonePool {
     }
 
     /// A zone of the volume.
-    pub fn get(&self, zone: u32) -> &DataZone {
+    pub(crate) fn get(&self, zone: u32) -> &DataZone {
         &self.zones[zone as usize]
     }
 
     /// Zones of the volume, zone 0 included, which does not exist.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.zones.len()
     }
 
     /// Empty zones of the device.
-    pub fn empty(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn empty(&self) -> impl Iterator<Item = u32> + '_ {
         self.empty.iter().copied()
     }
 
     /// Zones of the device that wait to be reset.
-    pub fn pending_reset(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+    pub(crate) fn pending_reset(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
         self.pending_reset.iter().map(|pending| pending.device_zone)
     }
 
     /// Number of the next opening.
-    pub fn next_opening(&self) -> u64 {
+    pub(crate) fn next_opening(&self) -> u64 {
         self.next_opening
     }
 
     /// Puts back the zones that hold pages, by number in the volume; `next_opening` is the number
     /// of the next opening.
-    pub fn restore(&mut self, zones: Vec<(u32, DataZone)>, next_opening: u64) {
+    pub(crate) fn restore(&mut self, zones: Vec<(u32, DataZone)>, next_opening: u64) {
         self.next_opening = next_opening;
         zones.into_iter().for_each(|(zone, data)| self.zones[zone as usize] = data);
     }
 
     /// Adds an empty zone of the device.
-    pub fn add_empty(&mut self, device_zone: u32) {
+    pub(crate) fn add_empty(&mut self, device_zone: u32) {
         debug_assert!(!self.empty.contains(&device_zone), "zone {device_zone} is empty twice");
         self.empty.push_back(device_zone);
     }
 
     /// Gives a zone of the volume that is opened one of the device.
-    pub fn open(&mut self, zone: u32) -> Result<&DataZone, StoreError> {
+    pub(crate) fn open(&mut self, zone: u32) -> Result<&DataZone, StoreError> {
         let Some(device_zone) = self.empty.pop_front() else {
             let why = "no empty zone is left, though one must be";
             return Err(StoreError::Damaged { zone, page: 0, why: why.to_string() });
@@ -148,7 +148,7 @@ impl ZonePool {
     /// Takes an empty zone of the device for a chunk that no zone of the volume has. It waits to be
     /// reset at once. Returns its number and that of its opening; none if the volume needs all that
     /// are empty.
-    pub fn take_for_witness(&mut self) -> Option<(u32, u64)> {
+    pub(crate) fn take_for_witness(&mut self) -> Option<(u32, u64)> {
         if self.pending_reset.len() >= self.withheld {
             return None;
         }
@@ -160,7 +160,7 @@ impl ZonePool {
     }
 
     /// A chunk goes to the end of a zone.
-    pub fn add_chunk(&mut self, chunk: &Chunk) {
+    pub(crate) fn add_chunk(&mut self, chunk: &Chunk) {
         let zone = &mut self.zones[chunk.zone as usize];
         assert_eq!(zone.pages, chunk.start, "a chunk begins where the one before ends");
         debug_assert!(zone.chunks.last().is_none_or(|before| before.first < chunk.first));
@@ -171,7 +171,7 @@ impl ZonePool {
     }
 
     /// A zone is written up to this page.
-    pub fn written(&mut self, zone: u32, end: u32) {
+    pub(crate) fn written(&mut self, zone: u32, end: u32) {
         let zone = &mut self.zones[zone as usize];
         assert!(zone.written < end && end <= zone.pages, "only a chunk of the zone is written");
         assert!(!zone.has_failed(), "nothing is written behind a failed append");
@@ -179,14 +179,14 @@ impl ZonePool {
     }
 
     /// An append to a zone failed; false if one did before.
-    pub fn fail(&mut self, zone: u32) -> bool {
+    pub(crate) fn fail(&mut self, zone: u32) -> bool {
         let zone = self.get(zone);
         assert!(zone.written < zone.pages, "an append failed that had nothing to write");
         zone.end.set(zone.written).is_ok()
     }
 
     /// All valid pages of a zone were copied: its zone of the device is to be reset.
-    pub fn release(&mut self, zone: u32) {
+    pub(crate) fn release(&mut self, zone: u32) {
         let released = std::mem::take(&mut self.zones[zone as usize]);
         assert!(released.written == released.pages || released.has_failed());
         let DataZone { device_zone, pin, .. } = released;
@@ -196,36 +196,36 @@ impl ZonePool {
     }
 
     /// True if as many zones wait to be reset as the store has to spare.
-    pub fn must_reset(&self) -> bool {
+    pub(crate) fn must_reset(&self) -> bool {
         self.pending_reset.len() >= self.withheld.max(1)
     }
 
     /// The zone of the device that is to be reset next, and whether it is still read.
-    pub fn next_reset(&self) -> Option<(u32, bool)> {
+    pub(crate) fn next_reset(&self) -> Option<(u32, bool)> {
         let pending = self.pending_reset.front()?;
         Some((pending.device_zone, Arc::strong_count(&pending.pin) > 1))
     }
 
     /// A zone of the device was reset, or can't be: it no longer waits. False if it did not.
-    pub fn end_reset(&mut self, device_zone: u32) -> bool {
+    pub(crate) fn end_reset(&mut self, device_zone: u32) -> bool {
         let is_it = |pending: &PendingReset| pending.device_zone == device_zone;
         let at = self.pending_reset.iter().position(is_it);
         at.and_then(|at| self.pending_reset.remove(at)).is_some()
     }
 
     /// True if the volume should do without another zone.
-    pub fn is_short(&self) -> bool {
+    pub(crate) fn is_short(&self) -> bool {
         self.withheld < self.spare
     }
 
     /// The volume does without another zone.
-    pub fn withhold(&mut self) {
+    pub(crate) fn withhold(&mut self) {
         assert!(self.withheld < self.spare, "more zones are withheld than were asked for");
         self.withheld += 1;
     }
 
     /// A zone of the device is gone which the volume can't do without: one less is withheld.
-    pub fn use_spare(&mut self) {
+    pub(crate) fn use_spare(&mut self) {
         self.withheld = self.withheld.saturating_sub(1);
     }
 }

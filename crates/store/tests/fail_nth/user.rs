@@ -20,7 +20,7 @@ const OPEN: Open = Open {
 
 /// A step of the user.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub(crate) enum Step {
     Open,
     Write(u32),
     Batch(Vec<u32>),
@@ -47,7 +47,7 @@ struct Versions {
 
 /// A user, and the versions of all pages.
 #[derive(Clone)]
-pub struct User {
+pub(crate) struct User {
     /// The store has deltas.
     has_deltas: bool,
     writer: Writer,
@@ -65,7 +65,7 @@ fn writer(has_deltas: bool) -> Writer {
 }
 
 /// Steps drawn from a seed, a few pages more often than the others.
-pub fn steps(seed: u64, pages: u32, count: usize) -> Vec<Step> {
+pub(crate) fn steps(seed: u64, pages: u32, count: usize) -> Vec<Step> {
     let mut rng = SmallRng::seed_from_u64(seed);
     let draw = |rng: &mut SmallRng| {
         let most = if rng.random_bool(0.6) { pages / 5 } else { pages };
@@ -95,7 +95,7 @@ pub fn steps(seed: u64, pages: u32, count: usize) -> Vec<Step> {
 }
 
 impl User {
-    pub fn new(unit: u32) -> Self {
+    pub(crate) fn new(unit: u32) -> Self {
         let (has_deltas, pages) = (unit < 4096, BTreeMap::new());
         User { has_deltas, writer: writer(has_deltas), pages, next: 1, unsynced: false, failed: 0 }
     }
@@ -128,7 +128,7 @@ impl User {
     }
 
     /// Takes a step; a failure of it is counted and returned.
-    pub fn take(
+    pub(crate) fn take(
         &mut self,
         store: &mut Option<Store>,
         device: &Arc<Faulty>,
@@ -242,7 +242,7 @@ impl User {
     }
 
     /// Nothing fails any more: every page of an open store can be read.
-    pub fn read_all(&mut self, store: &Store) {
+    pub(crate) fn read_all(&mut self, store: &Store) {
         let all: Vec<u32> = self.pages.keys().copied().collect();
         for lba in all {
             self.read(store, lba).unwrap_or_else(|error| panic!("LBA {lba}: {error}"));
@@ -250,7 +250,7 @@ impl User {
     }
 
     /// The store was ended, by a power cut or otherwise.
-    pub fn ended(&mut self) {
+    pub(crate) fn ended(&mut self) {
         self.unsynced = false;
         self.writer = writer(self.has_deltas);
         for versions in self.pages.values_mut() {
@@ -259,7 +259,7 @@ impl User {
     }
 
     /// What was read is durable: the power was cut before.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.durable();
     }
 }

@@ -4,7 +4,7 @@ const PAGE: usize = 4096;
 
 /// A store's device as bytes, to be changed so that every sum is right again.
 #[derive(Clone)]
-pub struct Forged {
+pub(crate) struct Forged {
     /// The bytes of each zone.
     pub zones: Vec<Vec<u8>>,
     /// The metadata zones, in the order of the ring.
@@ -17,7 +17,7 @@ pub struct Forged {
 const ROOT: usize = 144;
 
 /// The four bytes at a place, as a number.
-pub fn word(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
@@ -27,7 +27,7 @@ fn set_word(bytes: &mut [u8], at: usize, word: u32) {
 
 impl Forged {
     /// Takes the zones of a store, of which one begins with a whole superblock.
-    pub fn of(zones: Vec<Vec<u8>>) -> Forged {
+    pub(crate) fn of(zones: Vec<Vec<u8>>) -> Forged {
         let is_super = |bytes: &&Vec<u8>| bytes.starts_with(b"FRST") && word(bytes, 8) == 1;
         let first = zones.iter().find(is_super).expect("a superblock");
         let ring = (0..word(first, 40) as usize).flat_map(|run| {
@@ -39,7 +39,7 @@ impl Forged {
     }
 
     /// The records of the metadata log with a payload of this kind: zone, page, pages of payload.
-    pub fn records(&self, kind: u32) -> Vec<(usize, usize, usize)> {
+    pub(crate) fn records(&self, kind: u32) -> Vec<(usize, usize, usize)> {
         let mut found = Vec::new();
         for &zone in &self.ring {
             for (at, page) in self.zones[zone].chunks_exact(PAGE).enumerate() {
@@ -55,19 +55,19 @@ impl Forged {
     }
 
     /// The payload of such a record.
-    pub fn payload(&mut self, (zone, at, pages): (usize, usize, usize)) -> &mut [u8] {
+    pub(crate) fn payload(&mut self, (zone, at, pages): (usize, usize, usize)) -> &mut [u8] {
         &mut self.zones[zone][(at + 1) * PAGE..(at + 1 + pages) * PAGE]
     }
 
     /// Makes the sum of a page that describes others right.
-    pub fn seal(&mut self, zone: usize, at: usize) {
+    pub(crate) fn seal(&mut self, zone: usize, at: usize) {
         let page = &mut self.zones[zone][at * PAGE..(at + 1) * PAGE];
         let sum = crc32c::crc32c(&page[8..]);
         set_word(page, 4, sum);
     }
 
     /// Makes the sums of leaves right, and of everything that names them.
-    pub fn seal_metadata(&mut self) {
+    pub(crate) fn seal_metadata(&mut self) {
         for record in self.records(4) {
             let leaves = word(self.payload(record), 80) as usize;
             let room = (self.payload(record).len() - ROOT) / 24;

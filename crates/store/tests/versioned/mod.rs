@@ -22,7 +22,7 @@ const HOLE: Range<usize> = 150..400;
 
 /// How contents follow from versions.
 #[derive(Clone, Copy)]
-pub struct Contents {
+pub(crate) struct Contents {
     /// In a store of whole pages all words are of the version.
     pub has_deltas: bool,
     /// In a store with deltas a page has a new delta after about so many versions,
@@ -33,7 +33,7 @@ pub struct Contents {
 
 impl Contents {
     /// The content of a page.
-    pub fn of(self, lba: u32, version: u64) -> Vec<u8> {
+    pub(crate) fn of(self, lba: u32, version: u64) -> Vec<u8> {
         let word = |of: u64| (u64::from(lba + 1) << 40 | of).to_le_bytes();
         if !self.has_deltas {
             return word(version).repeat(PAGE / 8);
@@ -54,7 +54,7 @@ impl Contents {
     }
 
     /// The version of a page; panics if it is none, whole.
-    pub fn version(self, lba: u32, page: &[u8]) -> u64 {
+    pub(crate) fn version(self, lba: u32, page: &[u8]) -> u64 {
         let word = u64::from_le_bytes(page[..8].try_into().unwrap());
         let version = word & ((1 << 40) - 1);
         assert!(page == self.of(lba, version), "LBA {lba} is a mixture");
@@ -64,14 +64,14 @@ impl Contents {
 
 /// A writer of versions, who knows what the store has of each page.
 #[derive(Clone)]
-pub struct Writer {
+pub(crate) struct Writer {
     contents: Contents,
     /// The last version of each page, and the words in which it may differ from its base.
     pages: BTreeMap<u32, (u64, ChangedWords)>,
 }
 
 /// A page's new version.
-pub struct Version {
+pub(crate) struct Version {
     lba: u32,
     page: Vec<u8>,
     changed: Option<ChangedWords>,
@@ -79,7 +79,7 @@ pub struct Version {
 
 impl Version {
     /// To be written.
-    pub fn write(&self) -> PageWrite<'_> {
+    pub(crate) fn write(&self) -> PageWrite<'_> {
         let Version { lba, page, changed } = self;
         PageWrite { lba: *lba, page, hotness: None, changed: changed.as_ref() }
     }
@@ -87,12 +87,12 @@ impl Version {
 
 impl Writer {
     /// A writer who knows of no page.
-    pub fn new(contents: Contents) -> Self {
+    pub(crate) fn new(contents: Contents) -> Self {
         Writer { contents, pages: BTreeMap::new() }
     }
 
     /// A page's next version, which the caller writes.
-    pub fn next(&mut self, lba: u32, version: u64) -> Version {
+    pub(crate) fn next(&mut self, lba: u32, version: u64) -> Version {
         let page = self.contents.of(lba, version);
         let before = self.pages.get(&lba).filter(|_| self.contents.has_deltas);
         let changed = before.map(|&(before, mut changed)| {
@@ -109,13 +109,18 @@ impl Writer {
     }
 
     /// Writes a page.
-    pub fn write(&mut self, store: &Store, lba: u32, version: u64) -> Result<(), StoreError> {
+    pub(crate) fn write(
+        &mut self,
+        store: &Store,
+        lba: u32,
+        version: u64,
+    ) -> Result<(), StoreError> {
         let next = self.next(lba, version);
         store.write_batch(&[next.write()]).inspect_err(|_| self.forget(lba))
     }
 
     /// Reads the version of a page, if it has one, and what the store has of it.
-    pub fn read(&mut self, store: &Store, lba: u32) -> Result<Option<u64>, StoreError> {
+    pub(crate) fn read(&mut self, store: &Store, lba: u32) -> Result<Option<u64>, StoreError> {
         let (mut page, mut changed) = (vec![0; PAGE], ChangedWords::NONE);
         self.forget(lba);
         Ok(store.read_changed(lba, &mut page, &mut changed)?.then(|| {
@@ -126,13 +131,13 @@ impl Writer {
     }
 
     /// True if it is known what the store has of a page.
-    pub fn knows(&self, lba: u32) -> bool {
+    pub(crate) fn knows(&self, lba: u32) -> bool {
         self.pages.contains_key(&lba)
     }
 
     /// The page was trimmed, or it is not known what the store has of it: its next version is
     /// written as a whole.
-    pub fn forget(&mut self, lba: u32) {
+    pub(crate) fn forget(&mut self, lba: u32) {
         self.pages.remove(&lba);
     }
 }

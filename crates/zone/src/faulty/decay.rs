@@ -15,20 +15,20 @@ pub(super) struct Decay {
 }
 
 impl Decay {
-    pub fn flip(&mut self, zone: u32, offset: u64, mask: u8) {
+    pub(super) fn flip(&mut self, zone: u32, offset: u64, mask: u8) {
         *self.flips.entry((zone, offset)).or_default() ^= mask;
     }
 
-    pub fn fail_reads(&mut self, zone: u32, offset: u64) {
+    pub(super) fn fail_reads(&mut self, zone: u32, offset: u64) {
         self.unreadable.insert((zone, offset));
     }
 
-    pub fn wear(&mut self, zone: u32, state: ZoneState) {
+    pub(super) fn wear(&mut self, zone: u32, state: ZoneState) {
         self.worn.insert(zone, state);
     }
 
     /// Refuses operations that the state of a worn zone does not allow.
-    pub fn check(
+    pub(super) fn check(
         &self,
         operation: Operation,
         zone: u32,
@@ -41,7 +41,7 @@ impl Decay {
     }
 
     /// Shows the state of a worn zone in its report.
-    pub fn show(&self, zone: u32, info: &mut ZoneInfo) {
+    pub(super) fn show(&self, zone: u32, info: &mut ZoneInfo) {
         if let Some(&state) = self.worn.get(&zone) {
             info.state = state;
             if state == ZoneState::Offline {
@@ -51,7 +51,12 @@ impl Decay {
     }
 
     /// Damages bytes that were read from `offset` of a zone.
-    pub fn spoil(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
+    pub(super) fn spoil(
+        &self,
+        zone: u32,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), DeviceError> {
         let bytes = (zone, offset)..(zone, offset + buffer.len() as u64);
         if let Some(&(_, offset)) = self.unreadable.range(bytes.clone()).next() {
             let source = io::Error::other("a block that can't be read");
@@ -64,7 +69,7 @@ impl Decay {
     }
 
     /// Removes the damage of a zone that is reset, because it is written anew.
-    pub fn heal(&mut self, zone: u32) {
+    pub(super) fn heal(&mut self, zone: u32) {
         self.flips.retain(|&(flipped, _), _| flipped != zone);
         self.unreadable.retain(|&(failing, _)| failing != zone);
     }

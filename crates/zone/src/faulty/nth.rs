@@ -17,22 +17,22 @@ pub(super) struct Nth {
 
 impl Nth {
     /// Makes the operations of a kind with these numbers fail.
-    pub fn fail(&mut self, operation: Operation, which: Range<u64>, fault: Fault) {
+    pub(super) fn fail(&mut self, operation: Operation, which: Range<u64>, fault: Fault) {
         self.due.push((operation, which, fault));
     }
 
     /// Cancels all failures.
-    pub fn stop(&mut self) {
+    pub(super) fn stop(&mut self) {
         self.due.clear();
     }
 
     /// Operations of a kind so far.
-    pub fn count(&self, operation: Operation) -> u64 {
+    pub(super) fn count(&self, operation: Operation) -> u64 {
         self.counts.get(&(operation as u8)).copied().unwrap_or(0)
     }
 
     /// Counts an operation, and returns its fault, if it has one.
-    pub fn meet(&mut self, operation: Operation) -> Option<Fault> {
+    pub(super) fn meet(&mut self, operation: Operation) -> Option<Fault> {
         let count = self.counts.entry(operation as u8).or_default();
         *count += 1;
         let due =
@@ -41,17 +41,17 @@ impl Nth {
     }
 
     /// True if a stale read is scheduled, which needs the bytes of zones before a reset.
-    pub fn wants_past(&self) -> bool {
+    pub(super) fn wants_past(&self) -> bool {
         self.due.iter().any(|(_, _, fault)| *fault == Fault::Stale)
     }
 
     /// Keeps the bytes that a zone held before it was reset.
-    pub fn remember(&mut self, zone: u32, bytes: Vec<u8>) {
+    pub(super) fn remember(&mut self, zone: u32, bytes: Vec<u8>) {
         self.past.insert(zone, bytes);
     }
 
     /// Reads the bytes that a zone held before its last reset.
-    pub fn stale(&self, zone: u32, offset: u64, buffer: &mut [u8]) {
+    pub(super) fn stale(&self, zone: u32, offset: u64, buffer: &mut [u8]) {
         let past = self.past.get(&zone).map_or(&[][..], Vec::as_slice);
         if let Some(bytes) = past.get(offset as usize..offset as usize + buffer.len()) {
             buffer.copy_from_slice(bytes);

@@ -14,16 +14,16 @@ pub(super) struct Flushes {
 
 impl Flushes {
     /// The number of the next flush to begin.
-    pub fn next(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.begun.load(Ordering::SeqCst) + 1
     }
 
     /// True if this flush or a later one is done.
-    pub fn has_done(&self, number: u64) -> bool {
+    pub(super) fn has_done(&self, number: u64) -> bool {
         self.done.load(Ordering::SeqCst) >= number
     }
 
-    pub fn flush(&self, device: &dyn Device) -> Result<(), DeviceError> {
+    pub(super) fn flush(&self, device: &dyn Device) -> Result<(), DeviceError> {
         let number = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
         device.flush()?;
         self.done.fetch_max(number, Ordering::SeqCst);

@@ -100,7 +100,7 @@ impl StripeGroups {
 
     /// Appends the parity of whole rows to every set that has some. The sets' data are flushed
     /// meanwhile.
-    pub fn flush_all(&self) -> Result<(), DeviceError> {
+    pub(super) fn flush_all(&self) -> Result<(), DeviceError> {
         let waiting: Vec<u32> = self.waiting().iter().copied().collect();
         let (mut whole, mut reset) = (Vec::with_capacity(waiting.len()), Vec::new());
         for set in waiting {

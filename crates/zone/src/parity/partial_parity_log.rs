@@ -54,7 +54,7 @@ struct Record {
 
 impl PartialParityLog {
     /// Reads the log.
-    pub fn read(below: &dyn Device) -> Result<Self, DeviceError> {
+    pub(super) fn read(below: &dyn Device) -> Result<Self, DeviceError> {
         let geometry = below.geometry();
         let first = geometry.zones.saturating_sub(LOG_ZONES);
         let most = (geometry.zone_capacity / BLOCK as u64).min(MOST_BLOCKS);
@@ -83,7 +83,7 @@ impl PartialParityLog {
     }
 
     /// Appends what became of the last rows of some sets. It is durable after the next flush.
-    pub fn log(
+    pub(super) fn log(
         &mut self,
         below: &dyn Device,
         changes: Vec<(u32, Option<Tail>)>,

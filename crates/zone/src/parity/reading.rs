@@ -16,7 +16,12 @@ struct Piece {
 
 impl StripeGroups {
     /// Reads blocks of a set.
-    pub fn read_blocks(&self, set: u32, first: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
+    pub(super) fn read_blocks(
+        &self,
+        set: u32,
+        first: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), DeviceError> {
         let blocks = (buffer.len() / BLOCK) as u64;
         if blocks == 1 {
             let (column, row) = self.rows.place(first);
@@ -51,7 +56,10 @@ impl StripeGroups {
     }
 
     /// Reads several places; single blocks side by side.
-    pub fn read_places(&self, reads: &mut [ZoneRead<'_>]) -> Result<(), (usize, DeviceError)> {
+    pub(super) fn read_places(
+        &self,
+        reads: &mut [ZoneRead<'_>],
+    ) -> Result<(), (usize, DeviceError)> {
         if reads.iter().all(|read| read.buffer.len() == BLOCK) {
             let mut below = Vec::with_capacity(reads.len());
             for ZoneRead { zone, offset, buffer } in reads.iter_mut() {
@@ -119,7 +127,7 @@ impl StripeGroups {
     }
 
     /// Makes a block of the others in its row; false if one is missing, or the row has no parity.
-    pub fn rebuild(
+    pub(super) fn rebuild(
         &self,
         set: u32,
         column: u64,

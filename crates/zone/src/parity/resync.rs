@@ -12,7 +12,7 @@ const PIECE: u64 = 64;
 impl StripeGroups {
     /// Brings the zones of a set into line with each other: after a crash, or an append that
     /// failed, some may be shorter than they should be, or parity may be missing.
-    pub fn resync(&self, set: u32, state: &mut SetState) -> Result<(), DeviceError> {
+    pub(super) fn resync(&self, set: u32, state: &mut SetState) -> Result<(), DeviceError> {
         if state.is_known {
             return Ok(());
         }
@@ -58,7 +58,7 @@ impl StripeGroups {
     }
 
     /// Makes parity of the rows before `end`, and appends it.
-    pub fn make_parity(
+    pub(super) fn make_parity(
         &self,
         set: u32,
         state: &mut SetState,
@@ -78,7 +78,12 @@ impl StripeGroups {
 
     /// Appends the parity of the rows before `end`, which are durable. A set whose parity zone
     /// fails goes on without.
-    pub fn protect(&self, set: u32, state: &mut SetState, end: u64) -> Result<(), DeviceError> {
+    pub(super) fn protect(
+        &self,
+        set: u32,
+        state: &mut SetState,
+        end: u64,
+    ) -> Result<(), DeviceError> {
         if state.has_lost || end <= state.protected {
             return Ok(());
         }
@@ -115,7 +120,13 @@ impl StripeGroups {
     }
 
     /// Appends zeroes to a data zone.
-    pub fn pad(&self, set: u32, column: u64, from: u64, count: u64) -> Result<(), DeviceError> {
+    pub(super) fn pad(
+        &self,
+        set: u32,
+        column: u64,
+        from: u64,
+        count: u64,
+    ) -> Result<(), DeviceError> {
         let zeroes = AlignedBuf::zeroed(bytes(count.min(PIECE)) as usize);
         for done in (0..count).step_by(PIECE as usize) {
             let now = (count - done).min(PIECE);

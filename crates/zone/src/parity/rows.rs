@@ -16,22 +16,22 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Blocks of the set, those of parity not counted.
-    pub fn blocks(self) -> u64 {
+    pub(super) fn blocks(self) -> u64 {
         self.data * self.count
     }
 
     /// The data zone and the row of a block.
-    pub fn place(self, block: u64) -> (u64, u64) {
+    pub(super) fn place(self, block: u64) -> (u64, u64) {
         (block % self.data, block / self.data)
     }
 
     /// Blocks of a data zone that are among the first `blocks` of the set.
-    pub fn of_zone(self, column: u64, blocks: u64) -> u64 {
+    pub(super) fn of_zone(self, column: u64, blocks: u64) -> u64 {
         (blocks + self.data - 1 - column) / self.data
     }
 
     /// Blocks of the set up to the last one of a data zone that has `rows` blocks.
-    pub fn end(self, column: u64, rows: u64) -> u64 {
+    pub(super) fn end(self, column: u64, rows: u64) -> u64 {
         match rows {
             0 => 0,
             rows => (rows - 1) * self.data + column + 1,
@@ -39,7 +39,7 @@ impl Rows {
     }
 
     /// Rows in which the first `blocks` of the set have every block.
-    pub fn whole(self, blocks: u64) -> u64 {
+    pub(super) fn whole(self, blocks: u64) -> u64 {
         blocks / self.data
     }
 }

@@ -29,18 +29,18 @@ pub(super) struct SetState {
 
 impl SetState {
     /// A set whose first zone was just reset.
-    pub fn reset(opening: u64) -> Self {
+    pub(super) fn reset(opening: u64) -> Self {
         SetState { opening, is_reset: true, ..SetState::default() }
     }
 
     /// A set as it was found when the device was opened: its last operations may not be durable.
-    pub fn unknown(found: &Found) -> Self {
+    pub(super) fn unknown(found: &Found) -> Self {
         let (blocks, protected) = (found.blocks, found.protected);
         SetState { blocks, protected, after_flush: 1, ..SetState::default() }
     }
 
     /// The last row, if it is not whole.
-    pub fn tail(&self, rows: Rows) -> Option<Tail> {
+    pub(super) fn tail(&self, rows: Rows) -> Option<Tail> {
         let is_whole = self.blocks.is_multiple_of(rows.data);
         let sum =
             self.pending.rchunks_exact(BLOCK).next().filter(|_| self.is_known && !is_whole)?;
@@ -48,7 +48,7 @@ impl SetState {
     }
 
     /// Adds blocks that were appended to the parity of their rows.
-    pub fn add(&mut self, dealt: &[u8], columns: &[(u64, Range<usize>)], rows: Rows) {
+    pub(super) fn add(&mut self, dealt: &[u8], columns: &[(u64, Range<usize>)], rows: Rows) {
         self.blocks += (dealt.len() / BLOCK) as u64;
         let end = rows.of_zone(0, self.blocks);
         self.pending.resize(bytes(end - self.protected) as usize, 0);
@@ -73,7 +73,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub fn of(zones: Vec<ZoneInfo>, rows: Rows) -> Self {
+    pub(super) fn of(zones: Vec<ZoneInfo>, rows: Rows) -> Self {
         let of_zone = |info: &ZoneInfo| (info.write_pointer / BLOCK as u64).min(rows.count);
         let Some((parity, data)) = zones.split_last() else {
             return Found { zones, blocks: 0, protected: 0, has_lost: true };
@@ -91,7 +91,7 @@ impl Found {
     }
 
     /// A block more was flushed, by what the log says, which lay in a zone that is lost.
-    pub fn extend(&mut self, blocks: u64, rows: Rows) {
+    pub(super) fn extend(&mut self, blocks: u64, rows: Rows) {
         let (column, _) = rows.place(self.blocks);
         let is_lost = self.zones[column as usize].state == ZoneState::Offline;
         if is_lost && blocks == self.blocks + 1 {
@@ -100,14 +100,14 @@ impl Found {
     }
 
     /// True if a row that has all its blocks has no parity, or a zone is shorter than it should be.
-    pub fn lacks_blocks(&self, rows: Rows) -> bool {
+    pub(super) fn lacks_blocks(&self, rows: Rows) -> bool {
         let lacks = |column| self.of_zone(column) < rows.of_zone(column, self.blocks);
         let is_short = (0..rows.data).any(lacks);
         !self.has_lost && (is_short || rows.whole(self.blocks) > self.protected)
     }
 
     /// Blocks of a zone.
-    pub fn of_zone(&self, column: u64) -> u64 {
+    pub(super) fn of_zone(&self, column: u64) -> u64 {
         self.zones[column as usize].write_pointer / BLOCK as u64
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct StripeGroups {
 }
 
 impl StripeGroups {
-    pub fn over(
+    pub(super) fn over(
         below: Arc<dyn Device>,
         data_zones: u32,
         geometry: &Geometry,
@@ -61,37 +61,37 @@ impl StripeGroups {
     }
 
     /// The zone below that is a data zone of a set, or its parity zone, which is the last one.
-    pub fn zone(&self, set: u32, column: u64) -> u32 {
+    pub(super) fn zone(&self, set: u32, column: u64) -> u32 {
         set * (self.rows.data as u32 + 1) + column as u32
     }
 
-    pub fn parity_zone(&self, set: u32) -> u32 {
+    pub(super) fn parity_zone(&self, set: u32) -> u32 {
         self.zone(set, self.rows.data)
     }
 
-    pub fn state(&self, set: u32) -> MutexGuard<'_, SetState> {
+    pub(super) fn state(&self, set: u32) -> MutexGuard<'_, SetState> {
         self.sets[set as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn touched(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+    pub(super) fn touched(&self) -> MutexGuard<'_, BTreeSet<u32>> {
         self.touched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn tails(&self) -> MutexGuard<'_, PartialParityLog> {
+    pub(super) fn tails(&self) -> MutexGuard<'_, PartialParityLog> {
         self.tails.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The last row of a set when it was flushed, if it was not whole.
-    pub fn tail(&self, set: u32) -> Option<Tail> {
+    pub(super) fn tail(&self, set: u32) -> Option<Tail> {
         self.tails().live.get(&set).cloned()
     }
 
-    pub fn waiting(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+    pub(super) fn waiting(&self) -> MutexGuard<'_, BTreeSet<u32>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Finds a set by the zones below.
-    pub fn find(&self, set: u32) -> Result<Found, DeviceError> {
+    pub(super) fn find(&self, set: u32) -> Result<Found, DeviceError> {
         let zones = self.below.report(self.zone(set, 0), self.rows.data as u32 + 1)?;
         let mut found = Found::of(zones, self.rows);
         if found.has_lost
@@ -103,7 +103,7 @@ impl StripeGroups {
     }
 
     /// The state of a set.
-    pub fn seen(&self, set: u32) -> Result<ZoneInfo, DeviceError> {
+    pub(super) fn seen(&self, set: u32) -> Result<ZoneInfo, DeviceError> {
         let blocks = self.find(set)?.blocks;
         let state = match blocks {
             0 => ZoneState::Empty,
@@ -114,17 +114,17 @@ impl StripeGroups {
         Ok(ZoneInfo { state, write_pointer: bytes(blocks), capacity })
     }
 
-    pub fn flush_below(&self) -> Result<(), DeviceError> {
+    pub(super) fn flush_below(&self) -> Result<(), DeviceError> {
         self.flushes.flush(&*self.below)
     }
 
     /// What was done to a set must be durable before it is written.
-    pub fn await_flush(&self, state: &mut SetState) {
+    pub(super) fn await_flush(&self, state: &mut SetState) {
         state.after_flush = self.flushes.next();
     }
 
     /// Flushes, unless a flush was done since what is to be durable.
-    pub fn flush_once(&self, state: &SetState) -> Result<(), DeviceError> {
+    pub(super) fn flush_once(&self, state: &SetState) -> Result<(), DeviceError> {
         match self.flushes.has_done(state.after_flush) {
             true => Ok(()),
             false => self.flush_below(),

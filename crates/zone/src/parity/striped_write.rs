@@ -14,7 +14,7 @@ pub(super) struct StripedWrite {
 }
 
 impl StripedWrite {
-    pub fn of(parts: &[IoSlice<'_>], first: u64, rows: Rows) -> Self {
+    pub(super) fn of(parts: &[IoSlice<'_>], first: u64, rows: Rows) -> Self {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let blocks = (len / BLOCK) as u64;
         let (mut columns, mut begin) = (Vec::new(), 0);

@@ -58,7 +58,7 @@ pub(super) struct FileDisk {
 
 impl FileDisk {
     /// A file that is open, past the page cache if `direct`.
-    pub fn new(file: File, direct: bool) -> io::Result<FileDisk> {
+    pub(super) fn new(file: File, direct: bool) -> io::Result<FileDisk> {
         let is_drive = is_drive(&file.metadata()?);
         Ok(FileDisk {
             file,
@@ -75,7 +75,7 @@ impl FileDisk {
     /// # Errors
     /// There are none, and why.
     #[cfg(target_os = "linux")]
-    pub fn with_streams(&mut self) -> Result<u8, String> {
+    pub(super) fn with_streams(&mut self) -> Result<u8, String> {
         let metadata = self.file.metadata().map_err(|error| error.to_string())?;
         if !self.is_drive {
             return Err("a file has none".into());
@@ -91,19 +91,19 @@ impl FileDisk {
     }
 
     /// Its length in bytes.
-    pub fn bytes(&self) -> io::Result<u64> {
+    pub(super) fn bytes(&self) -> io::Result<u64> {
         (&self.file).seek(SeekFrom::End(0))
     }
 
     /// True if this is the file at a path, which may have been removed or replaced since it was
     /// opened.
-    pub fn is_at(&self, path: &Path) -> io::Result<bool> {
+    pub(super) fn is_at(&self, path: &Path) -> io::Result<bool> {
         let (here, there) = (self.file.metadata()?, fs::metadata(path)?);
         Ok((here.dev(), here.ino()) == (there.dev(), there.ino()))
     }
 
     /// Makes an empty file as long as this. A drive, and a file with bytes, keep their length.
-    pub fn extend(&self, bytes: u64) -> io::Result<()> {
+    pub(super) fn extend(&self, bytes: u64) -> io::Result<()> {
         if !self.is_drive && self.bytes()? == 0 {
             self.file.set_len(bytes)?;
         }

@@ -44,7 +44,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Zones begin at a multiple of `aligned` bytes, and have at most `most_extents`.
-    pub fn new(zones: u32, most_extents: usize, aligned: u64) -> Layout {
+    pub(super) fn new(zones: u32, most_extents: usize, aligned: u64) -> Layout {
         let snapshot = blocks_for(zones.into(), most_extents);
         let half = snapshot + snapshot.max(CHANGES);
         let zones_at = ((1 + 2 * half) * BLOCK as u64).next_multiple_of(aligned);
@@ -60,13 +60,13 @@ impl Layout {
     }
 
     /// The blocks of a half that are used while so many zones are not empty.
-    pub fn used_blocks(&self, zones: u64) -> u64 {
+    pub(super) fn used_blocks(&self, zones: u64) -> u64 {
         let snapshot = blocks_for(zones, self.most_extents);
         (snapshot + snapshot.max(CHANGES)).min(self.half)
     }
 
     /// Reserves these blocks of both halves, from `from` on.
-    pub fn reserve(&self, disk: &dyn Disk, from: u64, to: u64) -> io::Result<()> {
+    pub(super) fn reserve(&self, disk: &dyn Disk, from: u64, to: u64) -> io::Result<()> {
         let bytes = to.saturating_sub(from) * BLOCK as u64;
         (0..2).try_for_each(|half| disk.reserve(self.at(half, from), bytes))
     }
@@ -117,7 +117,7 @@ pub(super) struct FoundJournal {
 
 impl Journal {
     /// Makes the journal of a device all of whose zones are empty. It is durable when this returns.
-    pub fn make(disk: &dyn Disk, layout: Layout, zones: u32) -> io::Result<()> {
+    pub(super) fn make(disk: &dyn Disk, layout: Layout, zones: u32) -> io::Result<()> {
         layout.reserve(disk, 0, layout.used_blocks(0))?;
         let zones = vec![ZoneRecord::default(); zones as usize];
         // Of the two halves, the first is written first.
@@ -128,13 +128,13 @@ impl Journal {
     }
 
     /// Makes all blocks zeroes.
-    pub fn clear(disk: &dyn Disk, layout: Layout) -> io::Result<()> {
+    pub(super) fn clear(disk: &dyn Disk, layout: Layout) -> io::Result<()> {
         let zeroes = AlignedBuf::zeroed(layout.half_bytes());
         (0..2).try_for_each(|half| disk.write(layout.at(half, 0), &[IoSlice::new(&zeroes)], 0))
     }
 
     /// Reads the journal; `None` if it is damaged. Nothing is written.
-    pub fn read(
+    pub(super) fn read(
         disk: &dyn Disk,
         layout: Layout,
         geometry: &Geometry,
@@ -184,29 +184,29 @@ impl Journal {
 
     /// Begins to record on a device that was just opened. What the last process left becomes
     /// durable first: it may have been killed before its half was.
-    pub fn take_over(&mut self, disk: &dyn Disk) -> io::Result<()> {
+    pub(super) fn take_over(&mut self, disk: &dyn Disk) -> io::Result<()> {
         disk.sync()?;
         self.record(disk, Vec::new())
     }
 
     /// What a power cut leaves of each zone.
-    pub fn zones(&self) -> &[ZoneRecord] {
+    pub(super) fn zones(&self) -> &[ZoneRecord] {
         &self.zones
     }
 
     /// Takes what a zone is from now on, without recording it.
-    pub fn put(&mut self, zone: u32, record: ZoneRecord) {
+    pub(super) fn put(&mut self, zone: u32, record: ZoneRecord) {
         self.zones[zone as usize] = ZoneRecord { from: 0, sum: 0, ..record };
     }
 
     /// Makes all writes durable that returned before. If that fails, nothing more is recorded.
-    pub fn sync(&mut self, disk: &dyn Disk) -> io::Result<()> {
+    pub(super) fn sync(&mut self, disk: &dyn Disk) -> io::Result<()> {
         disk.sync().inspect_err(|_| self.failed = true)
     }
 
     /// True if the next record of so many zones can tell of bytes that are not durable yet: it goes
     /// behind others.
-    pub fn has_room_for(&self, zones: u64) -> bool {
+    pub(super) fn has_room_for(&self, zones: u64) -> bool {
         self.next + blocks_for(zones, self.layout.most_extents) <= self.end
     }
 
@@ -214,7 +214,11 @@ impl Journal {
     ///
     /// # Errors
     /// An I/O error now or in an earlier call.
-    pub fn record(&mut self, disk: &dyn Disk, records: Vec<(u32, ZoneRecord)>) -> io::Result<()> {
+    pub(super) fn record(
+        &mut self,
+        disk: &dyn Disk,
+        records: Vec<(u32, ZoneRecord)>,
+    ) -> io::Result<()> {
         if self.failed {
             return Err(io::Error::other("an earlier record of write pointers failed"));
         }

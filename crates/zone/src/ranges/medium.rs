@@ -80,7 +80,7 @@ pub(super) struct Ranges<D: Disk> {
 
 impl<D: Disk> Ranges<D> {
     /// The zones that the journal on a disk of so many bytes tells; `None` if it is damaged.
-    pub fn open(
+    pub(super) fn open(
         disk: D,
         bytes: u64,
         geometry: &Geometry,
@@ -139,7 +139,7 @@ impl<D: Disk> Ranges<D> {
     }
 
     /// The disk below.
-    pub fn disk(&self) -> &D {
+    pub(super) fn disk(&self) -> &D {
         &self.disk
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Rings(Mutex<Vec<IoUring>>);
 impl Rings {
     /// # Errors
     /// The system has no io_uring, or refuses it.
-    pub fn new() -> io::Result<Rings> {
+    pub(super) fn new() -> io::Result<Rings> {
         Ok(Rings(Mutex::new(vec![IoUring::new(1)?])))
     }
 
@@ -27,7 +27,7 @@ impl Rings {
     }
 
     /// Writes a beginning of the parts in a stream; returns its length in bytes.
-    pub fn write(
+    pub(super) fn write(
         &self,
         file: &File,
         parts: &[IoSlice<'_>],

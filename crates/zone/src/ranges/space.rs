@@ -64,7 +64,7 @@ pub(super) type Dropped = (u32, u32);
 impl Space {
     /// A file in which these extents are in use, given by place and number in their zone; `None` if
     /// two of them overlap, or one lies where none can.
-    pub fn new(extents: impl Iterator<Item = (u32, usize)>) -> Option<Space> {
+    pub(super) fn new(extents: impl Iterator<Item = (u32, usize)>) -> Option<Space> {
         let mut used: Vec<(u32, u32)> = Vec::new();
         for (place, extent) in extents {
             let units = 1u32.checked_shl(order_of(extent))?;
@@ -92,13 +92,13 @@ impl Space {
 
     /// Units that the file must have: up to the end of the last extent in use, and of the last
     /// range that is kept.
-    pub fn units(&self) -> u32 {
+    pub(super) fn units(&self) -> u32 {
         let kept = self.kept.last_key_value().map_or(0, |(place, units)| place + units);
         self.end.max(kept)
     }
 
     /// Takes the lowest place for an extent; `None` if there are no more numbers.
-    pub fn take(&mut self, extent: usize) -> Option<u32> {
+    pub(super) fn take(&mut self, extent: usize) -> Option<u32> {
         let order = order_of(extent);
         let units = 1u32.checked_shl(order)?;
         let fits = self.free.iter().enumerate().skip(order as usize);
@@ -123,19 +123,19 @@ impl Space {
     }
 
     /// Takes a place for an extent below another one; `None` if none is free.
-    pub fn take_below(&mut self, extent: usize, other: u32) -> Option<u32> {
+    pub(super) fn take_below(&mut self, extent: usize, other: u32) -> Option<u32> {
         let fits = self.free.iter().skip(order_of(extent) as usize);
         let lowest = fits.filter_map(|places| places.first()).min();
         if lowest.is_some_and(|&lowest| lowest < other) { self.take(extent) } else { None }
     }
 
     /// True if the file would be much shorter without what is free in it.
-    pub fn is_loose(&self) -> bool {
+    pub(super) fn is_loose(&self) -> bool {
         u64::from(self.end) > self.used + (self.used / LOOSE_SHARE).max(LOOSE)
     }
 
     /// Gives an extent back.
-    pub fn give_back(&mut self, place: u32, extent: usize) {
+    pub(super) fn give_back(&mut self, place: u32, extent: usize) {
         let mut order = order_of(extent);
         let units = 1 << order;
         self.used -= u64::from(units);
@@ -154,7 +154,7 @@ impl Space {
     }
 
     /// Gives up the highest of the free ranges that are kept, if they are too many, or all of them.
-    pub fn drop_kept(&mut self, all: bool) -> Vec<Dropped> {
+    pub(super) fn drop_kept(&mut self, all: bool) -> Vec<Dropped> {
         let most = if all { 0 } else { (self.used / KEPT_SHARE).max(KEPT) };
         let mut dropped = Vec::new();
         while self.kept_units > most

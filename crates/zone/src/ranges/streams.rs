@@ -18,12 +18,12 @@ pub(super) struct Streams {
 
 impl Streams {
     /// The streams from 1 to `count`.
-    pub fn new(count: u8) -> Streams {
+    pub(super) fn new(count: u8) -> Streams {
         Streams { all: vec![(0, 0); count.into()], of_zone: BTreeMap::new(), given_back: 0 }
     }
 
     /// The stream of a zone that is written.
-    pub fn of(&mut self, zone: u32) -> u8 {
+    pub(super) fn of(&mut self, zone: u32) -> u8 {
         if let Some(&stream) = self.of_zone.get(&zone) {
             return stream;
         }
@@ -36,7 +36,7 @@ impl Streams {
     }
 
     /// A zone is no longer written.
-    pub fn give_back(&mut self, zone: u32) {
+    pub(super) fn give_back(&mut self, zone: u32) {
         let Some(stream) = self.of_zone.remove(&zone) else { return };
         self.given_back += 1;
         let (zones, at) = &mut self.all[usize::from(stream) - 1];

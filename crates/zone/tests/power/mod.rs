@@ -27,7 +27,7 @@ const TOLD: &str = "> ";
 
 /// The moment at which a process is killed.
 #[derive(Clone, Copy, Debug)]
-pub enum End {
+pub(crate) enum End {
     /// After it has printed this many lines.
     Told(usize),
     /// When it syncs a file or directory for the n-th time, before anything is synced.
@@ -36,7 +36,7 @@ pub enum End {
 
 impl End {
     /// A random moment among the first syncs or lines.
-    pub fn draw(rng: &mut SmallRng, syncs: u32, lines: usize) -> End {
+    pub(crate) fn draw(rng: &mut SmallRng, syncs: u32, lines: usize) -> End {
         match rng.random_bool(0.3) {
             true => End::Sync(rng.random_range(1..=syncs)),
             false => End::Told(rng.random_range(1..=lines)),
@@ -44,7 +44,7 @@ impl End {
     }
 }
 
-pub struct Machine {
+pub(crate) struct Machine {
     home: TempDir,
     /// Copies of synced files. In memory if possible, because file systems write a file out when
     /// another is renamed over it.
@@ -55,7 +55,7 @@ pub struct Machine {
 
 impl Machine {
     /// A machine with an empty disk.
-    pub fn new() -> Machine {
+    pub(crate) fn new() -> Machine {
         let shadows = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         let home = tempfile::tempdir().unwrap();
         let machine = Machine { home, shadows: shadows.unwrap(), cuts: 0 };
@@ -65,7 +65,7 @@ impl Machine {
     }
 
     /// The directory of zones that processes may write.
-    pub fn disk(&self) -> PathBuf {
+    pub(crate) fn disk(&self) -> PathBuf {
         self.home.path().join(format!("disk{}", self.cuts))
     }
 
@@ -75,7 +75,7 @@ impl Machine {
 
     /// Runs a test of this program as a process of its own, until it is killed or ends. Returns all
     /// lines that it printed for its parent.
-    pub fn run(&self, test: &str, task: &str, end: End) -> Vec<String> {
+    pub(crate) fn run(&self, test: &str, task: &str, end: End) -> Vec<String> {
         let (lines, last_sync) = match end {
             End::Told(lines) => (lines, 0),
             End::Sync(last) => (usize::MAX, last),
@@ -103,7 +103,7 @@ impl Machine {
     }
 
     /// Cuts the power: of each file, at least the content of its last sync is left, and maybe more.
-    pub fn cut_power(&mut self, rng: &mut SmallRng) {
+    pub(crate) fn cut_power(&mut self, rng: &mut SmallRng) {
         let (disk, shadow) = (self.disk(), self.shadow());
         self.cuts += 1;
         let is_strict = rng.random_bool(0.5);
@@ -123,7 +123,7 @@ impl Machine {
 /// Runs `live` for `machines` seeds, or as many as `FROSTLINE_POWER_CUTS` says. `live` returns the
 /// number of power cuts, and how often something was promised. `FROSTLINE_CRASH_SEED` is the first
 /// seed.
-pub fn rounds(machines: u64, live: fn(u64) -> (u32, u32)) {
+pub(crate) fn rounds(machines: u64, live: fn(u64) -> (u32, u32)) {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let machines = number("FROSTLINE_POWER_CUTS").unwrap_or(machines);
     let first = number("FROSTLINE_CRASH_SEED").unwrap_or(1);
@@ -155,7 +155,7 @@ fn shim() -> &'static Path {
 }
 
 /// The task of a process that [`Machine::run`] started; `None` in the test's own process.
-pub fn task() -> Option<String> {
+pub(crate) fn task() -> Option<String> {
     let task = std::env::var(TASK).ok()?;
     // The test harness may have begun a line.
     println!();
@@ -163,7 +163,7 @@ pub fn task() -> Option<String> {
 }
 
 /// Prints a line for the parent.
-pub fn tell(line: impl std::fmt::Display) {
+pub(crate) fn tell(line: impl std::fmt::Display) {
     println!("{TOLD}{line}");
 }
 

@@ -7,7 +7,7 @@ use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneRead, ZoneState};
 
 use super::Check;
 
-pub const ALL: &[Check] = &[
+pub(super) const ALL: &[Check] = &[
     ("geometry and report agree", geometry_and_report_agree),
     ("empty zones are empty", empty_zones_are_empty),
     ("appends move the write pointer and are read back", appends_are_read_back),

@@ -11,7 +11,7 @@ type Check = (&'static str, fn(&dyn Device, &[u32]));
 
 /// Runs all checks over a device, whose content is lost. Calls `tell` with each check's name and
 /// whether it passed. The checks need four zones that are neither worn nor conventional.
-pub fn run(device: &dyn Device, mut tell: impl FnMut(&str, bool)) -> bool {
+pub(crate) fn run(device: &dyn Device, mut tell: impl FnMut(&str, bool)) -> bool {
     let zones = usable(device);
     assert!(zones.len() >= 4, "{} usable zones are too few", zones.len());
     let mut passed = true;
@@ -28,7 +28,7 @@ pub fn run(device: &dyn Device, mut tell: impl FnMut(&str, bool)) -> bool {
 
 /// Leaves written pages and a finished zone for [`check_left`], which runs after the device is
 /// opened again.
-pub fn leave(device: &dyn Device) {
+pub(crate) fn leave(device: &dyn Device) {
     let zones = usable(device);
     empty(device, &zones).unwrap();
     let block = device.geometry().block_bytes as usize;
@@ -41,7 +41,7 @@ pub fn leave(device: &dyn Device) {
 }
 
 /// Checks the content that [`leave`] left.
-pub fn check_left(device: &dyn Device) {
+pub(crate) fn check_left(device: &dyn Device) {
     let zones = usable(device);
     let block = device.geometry().block_bytes as usize;
     let states = [0, 1, 2].map(|n| device.zone(zones[n]).unwrap());

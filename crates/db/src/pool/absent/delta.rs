@@ -9,7 +9,7 @@ use crate::pool::frames::CLEAN;
 const OVERHEAD: usize = 24;
 
 /// The words of a page that changed and were not written yet.
-pub struct CachedDelta {
+pub(crate) struct CachedDelta {
     /// The words that changed since its base, or since its delta on the device.
     pub delta: PageDelta,
     /// The log position of the last change.
@@ -28,7 +28,7 @@ impl CachedDelta {
 
 /// A delta in the cache.
 #[derive(Default)]
-pub enum Delta {
+pub(super) enum Delta {
     /// There is none.
     #[default]
     None,
@@ -45,22 +45,22 @@ pub enum Delta {
 
 impl Delta {
     /// True if there is none, neither here nor in use.
-    pub fn is_none(&self) -> bool {
+    pub(super) fn is_none(&self) -> bool {
         matches!(self, Delta::None)
     }
 
     /// True if it waits.
-    pub fn is_here(&self) -> bool {
+    pub(super) fn is_here(&self) -> bool {
         matches!(self, Delta::Here(_))
     }
 
     /// True if it is on its way.
-    pub fn is_in_use(&self) -> bool {
+    pub(super) fn is_in_use(&self) -> bool {
         matches!(self, Delta::InUse { .. })
     }
 
     /// Bytes of memory that it takes.
-    pub fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         match self {
             Delta::None => 0,
             Delta::Here(delta) => delta.memory_bytes(),
@@ -69,7 +69,7 @@ impl Delta {
     }
 
     /// The log position from which recovery would redo its changes.
-    pub fn dirty_from(&self) -> u64 {
+    pub(super) fn dirty_from(&self) -> u64 {
         match self {
             Delta::None => CLEAN,
             Delta::Here(delta) => delta.dirty_from,
@@ -78,13 +78,13 @@ impl Delta {
     }
 
     /// From none to here.
-    pub fn keep(&mut self, delta: CachedDelta) {
+    pub(super) fn keep(&mut self, delta: CachedDelta) {
         assert!(self.is_none(), "a page in a frame has no delta here");
         *self = Delta::Here(Box::new(delta));
     }
 
     /// From here to in use. None if it is not here.
-    pub fn borrow(&mut self) -> Option<Box<CachedDelta>> {
+    pub(super) fn borrow(&mut self) -> Option<Box<CachedDelta>> {
         if !self.is_here() {
             return None;
         }
@@ -97,7 +97,7 @@ impl Delta {
     }
 
     /// From in use to here, or to none.
-    pub fn end_use(&mut self, left: Option<Box<CachedDelta>>) {
+    pub(super) fn end_use(&mut self, left: Option<Box<CachedDelta>>) {
         assert!(self.is_in_use(), "a use ends once");
         *self = left.map_or(Delta::None, Delta::Here);
     }

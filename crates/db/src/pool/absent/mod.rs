@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-pub use delta::CachedDelta;
-pub use rows::Rows;
+pub(super) use delta::CachedDelta;
+pub(super) use rows::Rows;
 
 use super::frames::CLEAN;
 use crate::DbError;
@@ -39,7 +39,7 @@ const SHARDS: usize = 16;
 const NAMED: usize = 2;
 
 /// Parts of absent pages, by page.
-pub struct AbsentCache {
+pub(crate) struct AbsentCache {
     shards: Box<[Shard]>,
     most_bytes: AtomicUsize,
     /// Bytes of them that deltas have for sure.
@@ -71,7 +71,7 @@ struct Parts {
 
 /// What has to go so that all parts take no more memory than they may.
 #[derive(Default)]
-pub struct Excess {
+pub(crate) struct Excess {
     /// Deltas to be written. They are in use until [`AbsentCache::end_write`].
     pub deltas: Vec<(u32, Box<CachedDelta>)>,
     /// Pages to be loaded, as they lack changes of rows.
@@ -145,23 +145,23 @@ impl State {
 
 impl AbsentCache {
     /// No parts, and room for so many bytes, of which deltas have some for sure.
-    pub fn new(most_bytes: usize, delta_bytes: usize) -> Self {
+    pub(crate) fn new(most_bytes: usize, delta_bytes: usize) -> Self {
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
         AbsentCache { shards, most_bytes: most_bytes.into(), delta_bytes }
     }
 
     /// Bytes of memory that all parts take at most.
-    pub fn most_bytes(&self) -> usize {
+    pub(crate) fn most_bytes(&self) -> usize {
         self.most_bytes.load(Relaxed)
     }
 
     /// Gives all parts so many bytes; [`Self::take_excess`] takes them away.
-    pub fn set_most_bytes(&self, bytes: usize) {
+    pub(crate) fn set_most_bytes(&self, bytes: usize) {
         self.most_bytes.store(bytes, Relaxed);
     }
 
     /// Bytes of memory that all parts take.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.shards.iter().map(|shard| shard.state.lock().bytes).sum()
     }
 
@@ -175,7 +175,7 @@ impl AbsentCache {
 
     /// Puts the value of a row into `value`, and returns the log position of its last change, or a
     /// later one. None if it is not here, or `is_absent` says that its page is in a frame by now.
-    pub fn get(
+    pub(crate) fn get(
         &self,
         page: u32,
         key: &[u8],
@@ -193,7 +193,7 @@ impl AbsentCache {
     /// Makes the change of a row that the log has at `position`, after `keep` got a function that
     /// appends the old value. False if it is not here, `is_absent` says that its page is in a frame
     /// by now, or the change needs the page.
-    pub fn change(
+    pub(crate) fn change(
         &self,
         page: u32,
         key: &[u8],
@@ -224,7 +224,7 @@ impl AbsentCache {
     }
 
     /// Notes that a page had to be read for a record.
-    pub fn note(&self, page: u32, key: &[u8]) {
+    pub(crate) fn note(&self, page: u32, key: &[u8]) {
         if self.most_bytes() > 0 {
             let mut state = self.state(page);
             let slot = state.slot(page);
@@ -235,7 +235,7 @@ impl AbsentCache {
 
     /// Keeps the delta of a page that is evicted, and the values of the rows that were noted; its
     /// latch is held.
-    pub fn keep(&self, page: u32, node: Node<'_>, delta: Option<CachedDelta>) {
+    pub(crate) fn keep(&self, page: u32, node: Node<'_>, delta: Option<CachedDelta>) {
         let mut state = self.state(page);
         if let Some(delta) = delta {
             let slot = state.slot(page);
@@ -251,7 +251,7 @@ impl AbsentCache {
 
     /// The delta of a page that is loading, for its use until [`Self::release`] or
     /// [`Self::give_back`]. Waits until it is not on its way to the store.
-    pub fn borrow(&self, page: u32) -> Option<Box<CachedDelta>> {
+    pub(crate) fn borrow(&self, page: u32) -> Option<Box<CachedDelta>> {
         let shard = self.shard(page);
         let mut state = shard.state.lock();
         while state.alter(page, |parts| parts.delta.is_in_use())? {
@@ -261,12 +261,12 @@ impl AbsentCache {
     }
 
     /// The delta of a page stays, as the page could not be read.
-    pub fn release(&self, page: u32, delta: Box<CachedDelta>) {
+    pub(crate) fn release(&self, page: u32, delta: Box<CachedDelta>) {
         self.end_use(page, Some(delta));
     }
 
     /// The delta of a page was written, or could not be.
-    pub fn end_write(&self, page: u32, delta: Box<CachedDelta>, arrived: bool) {
+    pub(crate) fn end_write(&self, page: u32, delta: Box<CachedDelta>, arrived: bool) {
         self.end_use(page, (!arrived).then_some(delta));
     }
 
@@ -278,7 +278,7 @@ impl AbsentCache {
 
     /// Lets `give` write to a page the rows that changed here, and enter it in the table. From then
     /// on its parts are there alone; after an error they are still here, and the delta is in use.
-    pub fn give_back(
+    pub(crate) fn give_back(
         &self,
         page: u32,
         give: impl FnOnce(Option<&Rows>) -> Result<(), DbError>,
@@ -295,7 +295,7 @@ impl AbsentCache {
     }
 
     /// Forgets all parts of a page, which is free.
-    pub fn forget(&self, page: u32) {
+    pub(crate) fn forget(&self, page: u32) {
         self.state(page).alter(page, |parts| {
             assert!(
                 !parts.delta.is_in_use(),
@@ -306,13 +306,13 @@ impl AbsentCache {
     }
 
     /// Forgets rows of a page, which is lost.
-    pub fn forget_rows(&self, page: u32) {
+    pub(crate) fn forget_rows(&self, page: u32) {
         self.state(page).alter(page, |parts| parts.rows = Rows::default());
     }
 
     /// Takes parts until the others take no more memory than they may, or there are `most` deltas.
     /// Rows that were used since they were looked at last get a second chance.
-    pub fn take_excess(&self, most: usize) -> Excess {
+    pub(crate) fn take_excess(&self, most: usize) -> Excess {
         let shares = (self.most_bytes() / SHARDS, self.delta_bytes / SHARDS);
         let mut excess = Excess::default();
         for shard in &self.shards {
@@ -322,12 +322,12 @@ impl AbsentCache {
     }
 
     /// Pages with a delta that waits and needs the log from before `position`.
-    pub fn deltas_before(&self, position: u64) -> Vec<u32> {
+    pub(crate) fn deltas_before(&self, position: u64) -> Vec<u32> {
         self.pages(Order::Deltas, |parts| parts.delta.dirty_from() < position)
     }
 
     /// Pages that lack changes of rows which need the log from before `position`.
-    pub fn rows_before(&self, position: u64) -> Vec<u32> {
+    pub(crate) fn rows_before(&self, position: u64) -> Vec<u32> {
         self.pages(Order::Rows, |parts| parts.rows.dirty_from < position)
     }
 
@@ -343,19 +343,19 @@ impl AbsentCache {
     }
 
     /// The delta of a page, to be written, unless it is in use.
-    pub fn borrow_unused(&self, page: u32) -> Option<Box<CachedDelta>> {
+    pub(crate) fn borrow_unused(&self, page: u32) -> Option<Box<CachedDelta>> {
         self.state(page).alter(page, |parts| parts.delta.borrow())?
     }
 
     /// Pages with changes that are not on the device.
-    pub fn changed(&self) -> usize {
+    pub(crate) fn changed(&self) -> usize {
         let is_changed = |parts: &&Parts| parts.dirty_from() != CLEAN;
         let of_shard = |shard: &Shard| shard.state.lock().slots.iter().filter(is_changed).count();
         self.shards.iter().map(of_shard).sum()
     }
 
     /// The log position from which recovery would redo all changes; [`CLEAN`] if there are none.
-    pub fn needs_log_from(&self) -> u64 {
+    pub(crate) fn needs_log_from(&self) -> u64 {
         let of_shard = |shard: &Shard| shard.state.lock().slots.iter().map(Parts::dirty_from).min();
         self.shards.iter().filter_map(of_shard).min().unwrap_or(CLEAN)
     }

@@ -20,7 +20,7 @@ const USED: u8 = 1;
 const CHANGED: u8 = 2;
 
 /// Some records of a page, in no order.
-pub struct Rows {
+pub(crate) struct Rows {
     /// For each record its head, its key, its value.
     bytes: Vec<u8>,
     /// The log position of the last change of any of them, or a later one.
@@ -53,12 +53,12 @@ impl Default for Rows {
 
 impl Rows {
     /// True if there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
     /// Bytes of memory that they take besides their own size, about.
-    pub fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         match self.bytes.len() {
             0 => 0,
             len => len + OVERHEAD,
@@ -96,7 +96,7 @@ impl Rows {
     }
 
     /// The value of a record, which counts as used from then on; none if it is not here.
-    pub fn value(&mut self, key: &[u8]) -> Option<&[u8]> {
+    pub(crate) fn value(&mut self, key: &[u8]) -> Option<&[u8]> {
         let at = self.find(key).filter(|at| at.has_value)?;
         self.mark(&at, USED);
         Some(&self.bytes[at.value..at.end])
@@ -104,7 +104,7 @@ impl Rows {
 
     /// The value of a record that the log record at `position` changes, to be changed; its length
     /// stays.
-    pub fn change(&mut self, key: &[u8], position: u64) -> Option<&mut [u8]> {
+    pub(crate) fn change(&mut self, key: &[u8], position: u64) -> Option<&mut [u8]> {
         let at = self.find(key).filter(|at| at.has_value)?;
         self.mark(&at, USED | CHANGED);
         self.position = self.position.max(position);
@@ -113,7 +113,7 @@ impl Rows {
     }
 
     /// Adds a record whose page is in memory, or notes that it is used.
-    pub fn note(&mut self, key: &[u8]) {
+    pub(crate) fn note(&mut self, key: &[u8]) {
         match self.find(key) {
             Some(at) => self.mark(&at, USED),
             None => self.push(0, key, IN_PAGE),
@@ -130,7 +130,7 @@ impl Rows {
 
     /// Takes the values from the page, which leaves memory. Records that it does not have, or only
     /// the ghost or the reference of, are dropped.
-    pub fn take_values(&mut self, page: Node<'_>) {
+    pub(crate) fn take_values(&mut self, page: Node<'_>) {
         let mut taken = Rows { position: page.position(), ..Rows::default() };
         for at in self.all() {
             let key = &self.bytes[at.key()];
@@ -148,7 +148,7 @@ impl Rows {
     }
 
     /// Drops the values: the page is in memory, and has them.
-    pub fn drop_values(&mut self) {
+    pub(crate) fn drop_values(&mut self) {
         if self.is_empty() {
             return;
         }
@@ -166,13 +166,13 @@ impl Rows {
     }
 
     /// True if a record is marked as used.
-    pub fn is_used(&self) -> bool {
+    pub(crate) fn is_used(&self) -> bool {
         self.all().any(|at| self.marks(&at) & USED != 0)
     }
 
     /// Drops records that are not marked as used, nor have a value that their page lacks, and the
     /// marks.
-    pub fn drop_unused(&mut self) {
+    pub(crate) fn drop_unused(&mut self) {
         let mut left = Rows { bytes: Vec::new(), ..*self };
         for at in self.all().filter(|at| self.marks(at) != 0) {
             let begin = left.bytes.len();
@@ -183,12 +183,12 @@ impl Rows {
     }
 
     /// True if the page lacks values.
-    pub fn is_dirty(&self) -> bool {
+    pub(crate) fn is_dirty(&self) -> bool {
         self.dirty_from != CLEAN
     }
 
     /// The keys and values that the page lacks.
-    pub fn changed(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    pub(crate) fn changed(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let changed = self.all().filter(|at| self.marks(at) & CHANGED != 0);
         changed.map(|at| (&self.bytes[at.key()], &self.bytes[at.value..at.end]))
     }

@@ -14,7 +14,7 @@ const OUT: u32 = u32::MAX - 1;
 
 /// An order of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub(super) enum Order {
     /// Slots with a delta that waits: those that came last are first.
     Deltas,
     /// Slots with rows: those that were used last are first.
@@ -42,7 +42,7 @@ struct Ends {
 }
 
 /// Slots, found by page number.
-pub struct Slots {
+pub(super) struct Slots {
     by_page: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -50,7 +50,7 @@ pub struct Slots {
 }
 
 /// Bytes of a slot, and of its place in the table of numbers, about.
-pub const SLOT_BYTES: usize = size_of::<Slot>() + 24;
+pub(super) const SLOT_BYTES: usize = size_of::<Slot>() + 24;
 
 /// A hash that no other page has. The pages of a shard differ in their upper bits.
 fn hash(page: u32) -> u64 {
@@ -67,12 +67,12 @@ impl Default for Slots {
 impl Slots {
     /// The slot of a page.
     #[inline]
-    pub fn find(&self, page: u32) -> Option<u32> {
+    pub(super) fn find(&self, page: u32) -> Option<u32> {
         self.by_page.get(&hash(page)).copied()
     }
 
     /// The slot of a page; one without parts, and in no order, if it had none.
-    pub fn find_or_add(&mut self, page: u32) -> u32 {
+    pub(super) fn find_or_add(&mut self, page: u32) -> u32 {
         if let Some(slot) = self.find(page) {
             return slot;
         }
@@ -96,7 +96,7 @@ impl Slots {
     }
 
     /// Removes a slot.
-    pub fn remove(&mut self, slot: u32) {
+    pub(super) fn remove(&mut self, slot: u32) {
         self.unlink(Order::Deltas, slot);
         self.unlink(Order::Rows, slot);
         let removed = self.by_page.remove(&hash(self.page(slot)));
@@ -106,32 +106,32 @@ impl Slots {
     }
 
     /// The page of a slot.
-    pub fn page(&self, slot: u32) -> u32 {
+    pub(super) fn page(&self, slot: u32) -> u32 {
         self.slots[slot as usize].page
     }
 
     /// The parts in a slot.
-    pub fn parts(&self, slot: u32) -> &Parts {
+    pub(super) fn parts(&self, slot: u32) -> &Parts {
         &self.slots[slot as usize].parts
     }
 
     /// The parts in a slot, to be changed.
-    pub fn parts_mut(&mut self, slot: u32) -> &mut Parts {
+    pub(super) fn parts_mut(&mut self, slot: u32) -> &mut Parts {
         &mut self.slots[slot as usize].parts
     }
 
     /// The number of pages.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.by_page.len()
     }
 
     /// All parts, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = &Parts> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Parts> {
         self.by_page.values().map(|&slot| self.parts(slot))
     }
 
     /// The slots of an order, the last one first.
-    pub fn oldest_first(&self, order: Order) -> impl Iterator<Item = u32> {
+    pub(super) fn oldest_first(&self, order: Order) -> impl Iterator<Item = u32> {
         std::iter::successors(self.last(order), move |&slot| {
             let before = self.slots[slot as usize].links[order as usize].before;
             (before != NONE).then_some(before)
@@ -139,13 +139,13 @@ impl Slots {
     }
 
     /// The last slot of an order.
-    pub fn last(&self, order: Order) -> Option<u32> {
+    pub(super) fn last(&self, order: Order) -> Option<u32> {
         let last = self.ends[order as usize].last;
         (last != NONE).then_some(last)
     }
 
     /// Puts a slot into an order, or takes it out. It comes first, or stays where it is.
-    pub fn set_in(&mut self, order: Order, slot: u32, is_in: bool) {
+    pub(super) fn set_in(&mut self, order: Order, slot: u32, is_in: bool) {
         let was_in = self.link(order, slot).before != OUT;
         match (was_in, is_in) {
             (false, true) => self.put_first(order, slot),
@@ -155,7 +155,7 @@ impl Slots {
     }
 
     /// Makes a slot of an order the first.
-    pub fn put_first(&mut self, order: Order, slot: u32) {
+    pub(super) fn put_first(&mut self, order: Order, slot: u32) {
         let first = self.ends[order as usize].first;
         if first == slot {
             return;

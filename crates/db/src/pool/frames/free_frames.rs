@@ -11,7 +11,7 @@ thread_local! {
 /// A frame that was taken from the free ones. Dropped unused, it becomes free again. A thread that
 /// has one must not wait for another, nor for a page to be read: threads could have all frames, and
 /// wait for each other.
-pub struct FreeFrame<'p> {
+pub(crate) struct FreeFrame<'p> {
     frames: &'p Frames,
     frame: u32,
     is_used: bool,
@@ -19,20 +19,20 @@ pub struct FreeFrame<'p> {
 
 impl<'p> FreeFrame<'p> {
     /// A frame that was [taken](Frames::take).
-    pub fn new(frames: &'p Frames, frame: u32) -> Self {
+    pub(crate) fn new(frames: &'p Frames, frame: u32) -> Self {
         #[cfg(debug_assertions)]
         HAS_FRAME.set(true);
         FreeFrame { frames, frame, is_used: false }
     }
 
     /// The frame's number: it belongs to the caller from now on.
-    pub fn take(mut self) -> u32 {
+    pub(crate) fn take(mut self) -> u32 {
         self.is_used = true;
         self.frame
     }
 
     /// Panics in debug builds if this thread has a free frame.
-    pub fn assert_none() {
+    pub(crate) fn assert_none() {
         #[cfg(debug_assertions)]
         assert!(!HAS_FRAME.get(), "a thread that has a frame waits for another");
     }
@@ -50,7 +50,7 @@ impl Drop for FreeFrame<'_> {
 
 /// Frames without a page. The frames from some number on are not in use: their memory serves
 /// something else.
-pub struct FreeFrames {
+pub(super) struct FreeFrames {
     /// Those in use.
     free: Vec<u32>,
     frames: u32,
@@ -61,22 +61,22 @@ pub struct FreeFrames {
 
 impl FreeFrames {
     /// So many frames, all free and in use.
-    pub fn new(frames: u32) -> Self {
+    pub(super) fn new(frames: u32) -> Self {
         FreeFrames { free: (0..frames).rev().collect(), frames, in_use: frames, idle: 0 }
     }
 
     /// How many are free and in use.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.free.len()
     }
 
     /// A free frame.
-    pub fn take(&mut self) -> Option<u32> {
+    pub(super) fn take(&mut self) -> Option<u32> {
         self.free.pop()
     }
 
     /// A frame is free.
-    pub fn give(&mut self, frame: u32) {
+    pub(super) fn give(&mut self, frame: u32) {
         assert!(self.free.len() as u32 + self.idle < self.frames, "a frame is freed once");
         if frame < self.in_use {
             self.free.push(frame);
@@ -87,7 +87,7 @@ impl FreeFrames {
 
     /// The first so many frames are in use from now on. Those behind them get no page any more, but
     /// some may have one as yet.
-    pub fn set_in_use(&mut self, count: u32) {
+    pub(super) fn set_in_use(&mut self, count: u32) {
         let (free, before) = (self.free.len(), self.in_use);
         self.free.retain(|&frame| frame < count);
         self.idle += (free - self.free.len()) as u32;
@@ -100,7 +100,7 @@ impl FreeFrames {
     }
 
     /// True if no frame has a page that is not in use.
-    pub fn are_others_idle(&self) -> bool {
+    pub(super) fn are_others_idle(&self) -> bool {
         self.idle == self.frames - self.in_use
     }
 }

@@ -9,12 +9,12 @@ use crate::backoff::Backoff;
 /// Readers remember the version, read, and check that it is still the same. Writers take the latch.
 /// It is held for a short time, never during a wait for a device, except for a log that is full.
 #[derive(Debug, Default)]
-pub struct Latch(AtomicU64);
+pub(crate) struct Latch(AtomicU64);
 
 impl Latch {
     /// The version, for a later check; waits while the latch is held.
     #[inline]
-    pub fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         let mut backoff = Backoff::default();
         loop {
             let version = self.0.load(Acquire);
@@ -27,14 +27,14 @@ impl Latch {
 
     /// True if nothing changed since the version was this.
     #[inline]
-    pub fn is_unchanged(&self, version: u64) -> bool {
+    pub(crate) fn is_unchanged(&self, version: u64) -> bool {
         fence(Acquire);
         self.0.load(Relaxed) == version
     }
 
     /// Takes the latch if nothing changed since the version was this.
     #[inline]
-    pub fn lock_unchanged(&self, version: u64) -> bool {
+    pub(crate) fn lock_unchanged(&self, version: u64) -> bool {
         let taken = self.0.compare_exchange(version, version + 1, Acquire, Relaxed).is_ok();
         if taken {
             // Stores from here on are not seen before the odd version.
@@ -45,21 +45,21 @@ impl Latch {
 
     /// Takes the latch if it is free.
     #[inline]
-    pub fn try_lock(&self) -> bool {
+    pub(crate) fn try_lock(&self) -> bool {
         let version = self.0.load(Relaxed);
         version & 1 == 0 && self.lock_unchanged(version)
     }
 
     /// Releases the latch after a change.
     #[inline]
-    pub fn unlock(&self) {
+    pub(crate) fn unlock(&self) {
         debug_assert_eq!(self.0.load(Relaxed) & 1, 1, "it is held");
         self.0.store(self.0.load(Relaxed) + 1, Release);
     }
 
     /// Releases the latch; nothing that readers see changed.
     #[inline]
-    pub fn unlock_unchanged(&self) {
+    pub(crate) fn unlock_unchanged(&self) {
         debug_assert_eq!(self.0.load(Relaxed) & 1, 1, "it is held");
         self.0.store(self.0.load(Relaxed) - 1, Release);
     }

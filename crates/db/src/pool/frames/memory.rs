@@ -7,7 +7,7 @@ use bytemuck::Zeroable;
 
 /// An array that began as zeroes. Its memory is taken from the system as it is touched, on huge
 /// pages where the system grants them.
-pub struct Zeroed<T> {
+pub(crate) struct Zeroed<T> {
     #[cfg(not(miri))]
     mapping: memmap2::MmapMut,
     #[cfg(miri)]
@@ -24,7 +24,7 @@ const HUGE: usize = 2 << 20;
 impl<T: Zeroable> Zeroed<T> {
     /// An array of `len` zeroes; none if the system refuses.
     #[cfg(not(miri))]
-    pub fn new(len: usize) -> Option<Self> {
+    pub(crate) fn new(len: usize) -> Option<Self> {
         const { assert!(align_of::<T>() <= HUGE && !std::mem::needs_drop::<T>()) };
         let bytes = len.checked_mul(size_of::<T>())?.checked_add(HUGE)?;
         let mapping = memmap2::MmapOptions::new().len(bytes).no_reserve_swap().map_anon().ok()?;
@@ -38,7 +38,7 @@ impl<T: Zeroable> Zeroed<T> {
     /// Gives the memory of items back to the system, but for parts of pages of memory that other
     /// items have: each byte of them is zero then, or as it was. They take memory again as they are
     /// touched.
-    pub fn release(&self, items: Range<usize>) {
+    pub(crate) fn release(&self, items: Range<usize>) {
         assert!(items.start <= items.end && items.end <= self.len);
         #[cfg(all(target_os = "linux", not(miri)))]
         {

@@ -15,10 +15,11 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-pub use frame::{CLEAN, Frame, NO_PAGE};
-pub use free_frames::FreeFrame;
-pub use guard::{CachedFrame, ExclusiveGuard, OptimisticGuard};
-pub use memory::Zeroed;
+pub(crate) use frame::CLEAN;
+pub(super) use frame::{Frame, NO_PAGE};
+pub(crate) use free_frames::FreeFrame;
+pub(crate) use guard::{CachedFrame, ExclusiveGuard, OptimisticGuard};
+pub(super) use memory::Zeroed;
 
 use crate::backoff::Backoff;
 use crate::node::{Node, PageBytes};
@@ -41,7 +42,7 @@ struct Clocks {
 }
 
 /// The frames of a pool.
-pub struct Frames {
+pub(crate) struct Frames {
     headers: Box<[Frame]>,
     /// The pages in the frames.
     pages: Zeroed<PageBytes>,
@@ -63,7 +64,7 @@ pub struct Frames {
 impl Frames {
     /// `count` free frames, of which the first `in_use` are in use. None if the system refuses the
     /// memory.
-    pub fn new(
+    pub(crate) fn new(
         count: usize,
         in_use: usize,
         (replacement, hotness): (Replacement, bool),
@@ -90,23 +91,23 @@ impl Frames {
     }
 
     /// The number of frames.
-    pub fn len(&self) -> u32 {
+    pub(crate) fn len(&self) -> u32 {
         self.headers.len() as u32
     }
 
     /// Bytes of memory that headers take.
-    pub fn header_bytes(&self) -> usize {
+    pub(crate) fn header_bytes(&self) -> usize {
         size_of_val(&*self.headers)
     }
 
     /// How pages are chosen for eviction.
-    pub fn replacement(&self) -> Replacement {
+    pub(crate) fn replacement(&self) -> Replacement {
         self.replacement
     }
 
     /// A frame's header.
     #[inline]
-    pub fn header(&self, frame: u32) -> &Frame {
+    pub(crate) fn header(&self, frame: u32) -> &Frame {
         &self.headers[frame as usize]
     }
 
@@ -118,7 +119,7 @@ impl Frames {
     /// An optimistic guard of a page that the table has in this frame; none if it is there no
     /// longer. The page counts as read.
     #[inline(always)]
-    pub fn look(&self, frame: u32, page: u32) -> Option<OptimisticGuard<'_>> {
+    pub(crate) fn look(&self, frame: u32, page: u32) -> Option<OptimisticGuard<'_>> {
         let header = self.header(frame);
         self.bytes(frame).prefetch();
         let version = header.latch.version();
@@ -132,7 +133,7 @@ impl Frames {
     /// An optimistic guard of the page that was in a frame; none if it is there no longer, or came
     /// back and was not compared with its parent yet.
     #[inline]
-    pub fn look_at(&self, cached: CachedFrame) -> Option<OptimisticGuard<'_>> {
+    pub(crate) fn look_at(&self, cached: CachedFrame) -> Option<OptimisticGuard<'_>> {
         let header = self.headers.get(cached.frame as usize)?;
         let version = header.latch.version();
         let is_it = header.page() == cached.page && header.agrees_with() != 0;
@@ -140,7 +141,7 @@ impl Frames {
     }
 
     /// Latches a frame, whichever page it has.
-    pub fn hold(&self, frame: u32) -> ExclusiveGuard<'_> {
+    pub(crate) fn hold(&self, frame: u32) -> ExclusiveGuard<'_> {
         let mut backoff = Backoff::default();
         loop {
             match self.try_hold(frame) {
@@ -151,14 +152,14 @@ impl Frames {
     }
 
     /// Latches a frame; none if its latch is held.
-    pub fn try_hold(&self, frame: u32) -> Option<ExclusiveGuard<'_>> {
+    pub(crate) fn try_hold(&self, frame: u32) -> Option<ExclusiveGuard<'_>> {
         let taken = self.header(frame).latch.try_lock();
         taken.then(|| ExclusiveGuard::new(self, frame))
     }
 
     /// Latches the frame of a page that the table has there; none if it is there no longer, or
     /// changes.
-    pub fn try_hold_page(&self, frame: u32, page: u32) -> Option<ExclusiveGuard<'_>> {
+    pub(crate) fn try_hold_page(&self, frame: u32, page: u32) -> Option<ExclusiveGuard<'_>> {
         let header = self.header(frame);
         let version = header.latch.version();
         let held = header.page() == page && header.latch.lock_unchanged(version);
@@ -166,13 +167,13 @@ impl Frames {
     }
 
     /// Puts a page into a held frame that has none, for a new stay.
-    pub fn occupy(&self, held: &ExclusiveGuard<'_>, page: u32) {
+    pub(crate) fn occupy(&self, held: &ExclusiveGuard<'_>, page: u32) {
         let stay = self.stays.fetch_add(1, Relaxed).max(FIRST_STAY);
         held.header().occupy(page, stay);
     }
 
     /// A free frame, if there is one.
-    pub fn take(&self) -> Option<u32> {
+    pub(crate) fn take(&self) -> Option<u32> {
         let mut free = self.free.lock();
         let frame = free.take();
         if free.len() == self.low_water() {
@@ -182,13 +183,13 @@ impl Frames {
     }
 
     /// Frees a frame that has no page.
-    pub fn give(&self, frame: u32) {
+    pub(crate) fn give(&self, frame: u32) {
         self.free.lock().give(frame);
         self.freed.notify_one();
     }
 
     /// A free frame; waits so long for one at most.
-    pub fn take_within(&self, time: Duration) -> Option<u32> {
+    pub(crate) fn take_within(&self, time: Duration) -> Option<u32> {
         let mut free = self.free.lock();
         if free.len() == 0 {
             self.freed.wait_for(&mut free, time);
@@ -197,7 +198,7 @@ impl Frames {
     }
 
     /// Waits until there are fewer free frames than there should be, or the time is over.
-    pub fn wait_until_needed(&self, time: Duration) {
+    pub(crate) fn wait_until_needed(&self, time: Duration) {
         let mut free = self.free.lock();
         if free.len() > self.low_water() {
             self.needed.wait_for(&mut free, time);
@@ -205,22 +206,22 @@ impl Frames {
     }
 
     /// Frames in use that have no page.
-    pub fn free_count(&self) -> usize {
+    pub(crate) fn free_count(&self) -> usize {
         self.free.lock().len()
     }
 
     /// Free frames below which the evictor begins.
-    pub fn low_water(&self) -> usize {
+    pub(crate) fn low_water(&self) -> usize {
         (self.in_use() as usize / 64).clamp(8, 1024)
     }
 
     /// Frames that pages may come into: the first ones.
-    pub fn in_use(&self) -> u32 {
+    pub(crate) fn in_use(&self) -> u32 {
         self.in_use.load(Relaxed)
     }
 
     /// The first so many frames are in use from now on.
-    pub fn set_in_use(&self, count: u32) {
+    pub(crate) fn set_in_use(&self, count: u32) {
         let mut free = self.free.lock();
         free.set_in_use(count);
         self.in_use.store(count, Relaxed);
@@ -229,33 +230,33 @@ impl Frames {
     }
 
     /// True if no frame has a page that is not in use.
-    pub fn are_others_idle(&self) -> bool {
+    pub(crate) fn are_others_idle(&self) -> bool {
         self.free.lock().are_others_idle()
     }
 
     /// Gives the memory of frames that are not in use back to the system.
-    pub fn release_idle(&self) {
+    pub(crate) fn release_idle(&self) {
         self.pages.release(self.in_use() as usize..self.headers.len());
     }
 
     /// The time of hotness records: user page writes so far.
-    pub fn clock(&self) -> u64 {
+    pub(crate) fn clock(&self) -> u64 {
         self.clocks.writes.load(Relaxed)
     }
 
     /// Notes that so many pages were written.
-    pub fn note_writes(&self, count: usize) {
+    pub(crate) fn note_writes(&self, count: usize) {
         self.clocks.writes.fetch_add(count as u64, Relaxed);
     }
 
     /// The time of the replacement.
-    pub fn turn(&self) -> u32 {
+    pub(crate) fn turn(&self) -> u32 {
         self.clocks.turn.load(Relaxed)
     }
 
     /// Advances the replacement's clock as a page is evicted: 64 turns for as many as there are
     /// frames.
-    pub fn advance_clock(&self) {
+    pub(crate) fn advance_clock(&self) {
         let part = (64 << TURN_BITS) / u64::from(self.in_use());
         let parts = self.clocks.parts.fetch_add(part, Relaxed) + part;
         self.clocks.turn.store((parts >> TURN_BITS) as u32 + 1, Relaxed);
@@ -265,7 +266,7 @@ impl Frames {
     /// need. The page that is written dies at its next eviction, probably after as many writes as
     /// lie behind its last one: if they are few, it is better to wait. If they are many more than
     /// there are frames, it lives on, and the factor is 1.
-    pub fn worth(&self, frame: u32) -> f32 {
+    pub(crate) fn worth(&self, frame: u32) -> f32 {
         let header = self.header(frame);
         let worth = header.worth(self.turn());
         if !header.is_dirty() {
@@ -278,7 +279,7 @@ impl Frames {
 
     /// Notes a read of a page for the replacement.
     #[inline]
-    pub fn touch(&self, frame: &Frame) {
+    pub(crate) fn touch(&self, frame: &Frame) {
         match self.replacement {
             Replacement::Watt => frame.note_read(self.turn()),
             Replacement::Clock => {
@@ -309,12 +310,12 @@ impl Frames {
     }
 
     /// Pages in frames with changes that are not on the device.
-    pub fn changed(&self) -> usize {
+    pub(crate) fn changed(&self) -> usize {
         self.headers.iter().filter(|frame| frame.needs_log_from() != CLEAN).count()
     }
 
     /// The log position from which recovery would redo all changes of pages in frames.
-    pub fn needs_log_from(&self) -> u64 {
+    pub(crate) fn needs_log_from(&self) -> u64 {
         self.headers.iter().map(Frame::needs_log_from).min().unwrap_or(CLEAN)
     }
 }

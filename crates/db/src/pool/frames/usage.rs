@@ -77,7 +77,7 @@ impl Counted {
 /// Accesses and modifications of a page in memory (SepFrozen, section 4.1). Times are user page
 /// writes, modulo 2^32.
 #[derive(Debug, Default)]
-pub struct Usage {
+pub(crate) struct Usage {
     reads: Tally,
     modifications: Tally,
 }
@@ -85,24 +85,24 @@ pub struct Usage {
 impl Usage {
     /// The page was read, `times` times.
     #[inline]
-    pub fn accessed(&self, times: u32, now: u64) {
+    pub(crate) fn accessed(&self, times: u32, now: u64) {
         self.reads.add(times, now as u32);
     }
 
     /// The page was changed.
     #[inline]
-    pub fn modified(&self, now: u64) {
+    pub(crate) fn modified(&self, now: u64) {
         self.modifications.add(1, now as u32);
     }
 
     /// Sets the counters to zero.
-    pub fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.reads.reset();
         self.modifications.reset();
     }
 
     /// The activity for the hotness record: a modification is an access as well.
-    pub fn activity(&self, valid_bytes: usize) -> Activity {
+    pub(crate) fn activity(&self, valid_bytes: usize) -> Activity {
         let modifications = self.modifications.counted();
         let accesses = self.reads.counted().and(modifications);
         Activity {
@@ -121,16 +121,16 @@ const REMEMBERED: usize = 3;
 
 /// The last time at which a page was read or changed.
 #[derive(Debug, Default)]
-pub struct Last(AtomicU32);
+pub(super) struct Last(AtomicU32);
 
 /// The times before.
 #[derive(Debug, Default)]
-pub struct Earlier([AtomicU32; REMEMBERED]);
+pub(super) struct Earlier([AtomicU32; REMEMBERED]);
 
 impl Last {
     /// Remembers a use, once a turn of the pool's own clock.
     #[inline]
-    pub fn note(&self, earlier: &Earlier, turn: u32) {
+    pub(super) fn note(&self, earlier: &Earlier, turn: u32) {
         let last = self.0.load(Relaxed);
         if last != turn {
             earlier.push(last);
@@ -139,14 +139,14 @@ impl Last {
     }
 
     /// Forgets all uses.
-    pub fn reset(&self, earlier: &Earlier) {
+    pub(super) fn reset(&self, earlier: &Earlier) {
         self.0.store(0, Relaxed);
         earlier.0.iter().for_each(|turn| turn.store(0, Relaxed));
     }
 
     /// The highest frequency that any of the last uses up to now gives (write-aware timestamps:
     /// Vöhringer and Leis, PVLDB 16(11), 2023).
-    pub fn frequency(&self, earlier: &Earlier, now: u32) -> f32 {
+    pub(super) fn frequency(&self, earlier: &Earlier, now: u32) -> f32 {
         let (mut highest, mut uses) = (0.0, 0.0);
         for turn in std::iter::once(&self.0).chain(&earlier.0) {
             let turn = turn.load(Relaxed);

@@ -6,12 +6,12 @@ use crate::state::State;
 
 impl ChunkWriter {
     /// Makes everything that was written before durable.
-    pub fn sync(&self) -> Result<(), StoreError> {
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
         self.sync_by(State::sync)
     }
 
     /// The same so that zones can be reset, which follows from what was cleaned.
-    pub fn sync_for_resets(&self) -> Result<(), StoreError> {
+    pub(crate) fn sync_for_resets(&self) -> Result<(), StoreError> {
         self.sync_by(State::seal_all)
     }
 
@@ -24,7 +24,7 @@ impl ChunkWriter {
     }
 
     /// Makes all sealed chunks up to number `last`, and all notes made before, durable.
-    pub fn make_durable(&self, last: u64) -> Result<(), StoreError> {
+    pub(crate) fn make_durable(&self, last: u64) -> Result<(), StoreError> {
         let done = || {
             let mut state = self.core.state()?;
             while !state.chunks.is_written(last) {
@@ -43,7 +43,7 @@ impl ChunkWriter {
     }
 
     /// Writes the notes that wait.
-    pub fn write_notes(&self) -> Result<(), StoreError> {
+    pub(crate) fn write_notes(&self) -> Result<(), StoreError> {
         self.metadata.write_notes().map_err(|error| self.core.fail(error))
     }
 }

@@ -23,7 +23,7 @@ use crate::sync::sleep;
 const WAITS: u32 = 10_000;
 
 /// Writes chunks to the device.
-pub struct ChunkWriter {
+pub(crate) struct ChunkWriter {
     core: Arc<Core>,
     metadata: Arc<Metadata>,
     loader: Arc<MapLoader>,
@@ -31,13 +31,13 @@ pub struct ChunkWriter {
 
 impl ChunkWriter {
     /// The writer of a store's chunks.
-    pub fn new(core: Arc<Core>, metadata: Arc<Metadata>, loader: Arc<MapLoader>) -> Self {
+    pub(crate) fn new(core: Arc<Core>, metadata: Arc<Metadata>, loader: Arc<MapLoader>) -> Self {
         ChunkWriter { core, metadata, loader }
     }
 
     /// Writes the chunks that are sealed to the device. Chunks of one zone wait for each other; so
     /// of several the oldest is written first, and those that replace others are written last.
-    pub fn write_out(&self, mut state: Guard<'_>) -> Result<(), StoreError> {
+    pub(crate) fn write_out(&self, mut state: Guard<'_>) -> Result<(), StoreError> {
         let (mut queue, mut rescued) = (VecDeque::from(state.chunks.take_outgoing()), Vec::new());
         drop(state);
         let all = || {
@@ -113,7 +113,7 @@ impl ChunkWriter {
     }
 
     /// Tells the device that no more comes to a zone, so that it no longer counts as active.
-    pub fn finish(&self, device_zone: u32) -> Result<(), StoreError> {
+    pub(crate) fn finish(&self, device_zone: u32) -> Result<(), StoreError> {
         // A refusal costs an active zone at most.
         of_zone(self.core.device.finish(device_zone)).map(drop)
     }

@@ -47,7 +47,7 @@ struct Valid {
 }
 
 /// A zone that is being cleaned.
-pub struct Victim {
+pub(crate) struct Victim {
     zone: u32,
     data: DataZone,
     /// The valid pages of its chunks that are to be copied; none of a chunk whose header is
@@ -60,10 +60,10 @@ pub struct Victim {
 }
 
 /// Held by the thread that cleans.
-pub struct Cleaning<'a>(#[expect(dead_code, reason = "dropped with it")] MutexGuard<'a, ()>);
+pub(crate) struct Cleaning<'a>(#[expect(dead_code, reason = "dropped with it")] MutexGuard<'a, ()>);
 
 /// Cleans zones.
-pub struct Cleaner {
+pub(crate) struct Cleaner {
     core: Arc<Core>,
     loader: Arc<MapLoader>,
     reader: Arc<Reader>,
@@ -75,7 +75,7 @@ pub struct Cleaner {
 
 impl Cleaner {
     /// The cleaner of a store.
-    pub fn new(
+    pub(crate) fn new(
         core: Arc<Core>,
         loader: Arc<MapLoader>,
         reader: Arc<Reader>,
@@ -86,12 +86,12 @@ impl Cleaner {
     }
 
     /// Locks cleaning: one thread cleans.
-    pub fn lock(&self) -> Result<Cleaning<'_>, StoreError> {
+    pub(crate) fn lock(&self) -> Result<Cleaning<'_>, StoreError> {
         lock(&self.one).map(Cleaning)
     }
 
     /// Chooses the victims of a cleaning; none if there are none.
-    pub fn choose(&self, _: &Cleaning<'_>) -> Result<Vec<u32>, StoreError> {
+    pub(crate) fn choose(&self, _: &Cleaning<'_>) -> Result<Vec<u32>, StoreError> {
         self.end_stale_zones()?;
         Ok(self.core.state()?.begin_cleaning())
     }
@@ -107,7 +107,11 @@ impl Cleaner {
 
     /// Ends the zone that is this one of the device, if it still holds pages, so that it can be
     /// cleaned. Returns its number.
-    pub fn end_zone(&self, _: &Cleaning<'_>, device_zone: u32) -> Result<Option<u32>, StoreError> {
+    pub(crate) fn end_zone(
+        &self,
+        _: &Cleaning<'_>,
+        device_zone: u32,
+    ) -> Result<Option<u32>, StoreError> {
         let mut state = self.core.state()?;
         let images = state.volume.images();
         let zone_of = |zone| state.zones.get(zone).device_zone;
@@ -136,7 +140,7 @@ impl Cleaner {
 
     /// Begins to clean a zone: finds its valid pages, writes newer versions of them where a buffer
     /// has them, and asks the scheme about the others.
-    pub fn open(&self, _: &Cleaning<'_>, zone: u32) -> Result<Victim, StoreError> {
+    pub(crate) fn open(&self, _: &Cleaning<'_>, zone: u32) -> Result<Victim, StoreError> {
         let state = self.written_zone(zone)?;
         let data = state.zones.get(zone).clone();
         let batched = state.volume.scheme().is_batched();
@@ -155,7 +159,7 @@ impl Cleaner {
     }
 
     /// Copies the valid pages of the next chunk; false if there is none.
-    pub fn copy_next(&self, victim: &mut Victim) -> Result<bool, StoreError> {
+    pub(crate) fn copy_next(&self, victim: &mut Victim) -> Result<bool, StoreError> {
         let Some(valid) = victim.chunks.next() else { return Ok(false) };
         victim.is_whole &= match valid {
             Some(valid) => self.copy(&victim.data, &valid, &mut victim.bytes)?,
@@ -165,7 +169,7 @@ impl Cleaner {
     }
 
     /// Ends the cleaning of a zone: it will be reset, unless a page could not be read.
-    pub fn release(&self, victim: Victim) -> Result<(), StoreError> {
+    pub(crate) fn release(&self, victim: Victim) -> Result<(), StoreError> {
         let Victim { zone, data, is_whole, .. } = victim;
         tracing::debug!(zone = data.device_zone, whole = is_whole, "cleaned");
         if !is_whole {
@@ -309,7 +313,7 @@ impl Cleaner {
     }
 
     /// Resets the zones that wait for it, once the copies of their pages are durable.
-    pub fn reset_pending(&self) -> Result<(), StoreError> {
+    pub(crate) fn reset_pending(&self) -> Result<(), StoreError> {
         let waiting = self.core.state()?.zones.pending_reset().len();
         self.chunks.sync_for_resets()?;
         for _ in 0..waiting {

@@ -14,13 +14,13 @@ use crate::{PageWrite, StoreError};
 
 impl Cleaner {
     /// Asks this buffer for newer versions of pages from now on.
-    pub fn add_buffer(&self, buffer: Weak<dyn Buffer>) -> Result<(), StoreError> {
+    pub(crate) fn add_buffer(&self, buffer: Weak<dyn Buffer>) -> Result<(), StoreError> {
         lock(&self.buffers)?.push(buffer);
         Ok(())
     }
 
     /// Does not use this buffer any more when it returns.
-    pub fn remove_buffer(&self, buffer: &Weak<dyn Buffer>) -> Result<(), StoreError> {
+    pub(crate) fn remove_buffer(&self, buffer: &Weak<dyn Buffer>) -> Result<(), StoreError> {
         lock(&self.buffers)?.retain(|other| !other.ptr_eq(buffer));
         Ok(())
     }

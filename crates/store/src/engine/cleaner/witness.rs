@@ -31,7 +31,7 @@ impl State {
 impl Cleaner {
     /// Tells in a zone of its own what is durable. Where no zone is to spare for that, or the
     /// device takes no other one as active, it is left out.
-    pub fn write_witness(&self) -> Result<(), StoreError> {
+    pub(crate) fn write_witness(&self) -> Result<(), StoreError> {
         let _one = self.lock()?;
         if self.core.state()?.zones.must_reset() {
             self.reset_pending().inspect_err(|error| self.core.end_writing(error))?;

@@ -19,7 +19,7 @@ use crate::{PageWrite, StoreError};
 
 impl Writer {
     /// Packs the pages of a group. Of a page that is there more than once the last content counts.
-    pub fn pack_group<'a>(&'a self, pages: &[PageWrite<'a>]) -> Vec<PackedPage<'a>> {
+    pub(crate) fn pack_group<'a>(&'a self, pages: &[PageWrite<'a>]) -> Vec<PackedPage<'a>> {
         let mut newest: BTreeMap<u32, PageWrite<'_>> = BTreeMap::new();
         for &write in pages {
             // An earlier content is not written, so a later one can't be its difference to that.
@@ -32,7 +32,7 @@ impl Writer {
 
     /// Writes a group, which then has no pages left, and makes it durable with everything before.
     /// False if there is no room for it now.
-    pub fn write_group(&self, pages: &mut Vec<PackedPage<'_>>) -> Result<bool, StoreError> {
+    pub(crate) fn write_group(&self, pages: &mut Vec<PackedPage<'_>>) -> Result<bool, StoreError> {
         let state = self.admit(pages.len())?;
         if state.group_room() < pages.len() as u64 {
             return Ok(false);
@@ -64,7 +64,7 @@ impl Writer {
 
 impl State {
     /// Pages that a group may have: what fits into the free zones but one, which is cleaning's.
-    pub fn group_room(&self) -> u64 {
+    pub(crate) fn group_room(&self) -> u64 {
         let zones = self.volume.free_zones().saturating_sub(1) as u64;
         zones * u64::from(sure_images(&self.layout.fixed, self.layout.sizes))
     }

@@ -19,7 +19,7 @@ use crate::{Cleaning, DeltaWrite, PageWrite, StoreError};
 const TOGETHER: usize = 32;
 
 /// Writes pages of the user.
-pub struct Writer {
+pub(crate) struct Writer {
     core: Arc<Core>,
     loader: Arc<MapLoader>,
     chunks: Arc<ChunkWriter>,
@@ -28,7 +28,7 @@ pub struct Writer {
 
 impl Writer {
     /// The writer of a store that is cleaned in this way.
-    pub fn new(
+    pub(crate) fn new(
         core: Arc<Core>,
         loader: Arc<MapLoader>,
         chunks: Arc<ChunkWriter>,
@@ -38,13 +38,13 @@ impl Writer {
     }
 
     /// The parts of so many writes that are each made under one hold of the lock.
-    pub fn parts(&self, writes: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+    pub(crate) fn parts(&self, writes: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let together = if self.cleaning == Cleaning::Inline { 1 } else { TOGETHER };
         (0..writes).step_by(together).map(move |from| from..writes.min(from + together))
     }
 
     /// Writes a part of these pages, in order.
-    pub fn write_pages(
+    pub(crate) fn write_pages(
         &self,
         pages: &[PageWrite<'_>],
         part: Range<usize>,
@@ -62,7 +62,7 @@ impl Writer {
 
     /// Writes pages as deltas or tails, in order. Adds those to `refused` that have to be written
     /// as a whole.
-    pub fn write_deltas(
+    pub(crate) fn write_deltas(
         &self,
         writes: &[DeltaWrite<'_>],
         refused: &mut Vec<u32>,
@@ -103,7 +103,7 @@ impl Writer {
     }
 
     /// Forgets a page; true if there was one.
-    pub fn trim_page(&self, lba: u32) -> Result<bool, StoreError> {
+    pub(crate) fn trim_page(&self, lba: u32) -> Result<bool, StoreError> {
         let mut page = self.loader.mapped(self.ungrouped()?, lba)?;
         let had = page.trim()?;
         if page.into_state().notes.waiting() >= NOTES {

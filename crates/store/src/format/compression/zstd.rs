@@ -34,7 +34,7 @@ fn encoder() -> CCtx<'static> {
 }
 
 /// A frame without its start; none if it begins with another one.
-pub fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut frame = Vec::with_capacity(compress_bound(bytes.len()));
     ENCODER.with_borrow_mut(|context| context.compress2(&mut frame, bytes)).ok()?;
     // A smaller window fits into a larger one.
