@@ -69,7 +69,7 @@ impl Core {
         let pages = trees.pool.write_older(position)?;
         // Before the store is synced: pages that change from here on may not be part of it.
         let needed = self.needs_log_from();
-        trees.space().tell_log(trees.wal().durable())?;
+        trees.space().publish_durable(trees.wal().durable())?;
         trees.store().sync()?;
         let durable = trees.store().durable()?;
         trees.wal().release(needed.saturating_sub(1))?;

@@ -44,7 +44,7 @@ pub(crate) struct Core {
     /// The error after which nothing can be written any more.
     failure: OnceLock<DbError>,
     /// Background threads sleep on this.
-    pub alarm: Alarm,
+    pub alarm: Notifier,
     /// True if there are background threads.
     pub background: bool,
     /// Deleted records whose ghosts stay, as their pages could not be read.
@@ -59,12 +59,12 @@ pub(crate) struct Core {
 
 /// Wakes the threads of a database.
 #[derive(Default)]
-pub(crate) struct Alarm {
+pub(crate) struct Notifier {
     closing: Mutex<bool>,
     rang: Condvar,
 }
 
-impl Alarm {
+impl Notifier {
     /// Wakes all background threads.
     pub(crate) fn ring(&self) {
         drop(self.closing.lock());
@@ -119,7 +119,7 @@ impl Core {
             checkpointing: Mutex::default(),
             checkpoints: AtomicU64::new(0),
             failure: OnceLock::new(),
-            alarm: Alarm::default(),
+            alarm: Notifier::default(),
             background: options.background,
             ghosts_left: AtomicU64::new(0),
             commits: AtomicU64::new(0),

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::catalog::{Catalog, Table};
 use crate::core::Core;
-use crate::layout::{Divided, Label, log_id, read_label};
+use crate::layout::{DatabaseLayout, Label, log_id, read_label};
 use crate::logs::durable_of_store;
 use crate::mvcc::{CommitWindow, Versions};
 use crate::pages::Pages;
@@ -33,21 +33,21 @@ pub struct Db {
 }
 
 /// Databases that share one store, each with tables, a log and a buffer of its own.
-pub struct Instances {
+pub struct Databases {
     /// The store.
     pub store: Arc<Store>,
     /// The databases.
     pub all: Vec<Db>,
 }
 
-impl Instances {
+impl Databases {
     /// Makes an empty store with empty databases of a device.
     ///
     /// # Errors
     /// The device holds data that must not be lost, or is too small; options that contradict it; an
     /// error of the device.
     pub fn create(device: &Arc<dyn Device>, create: &Create) -> Result<(), DbError> {
-        Divided::format(device, create)
+        DatabaseLayout::format(device, create)
     }
 
     /// Opens a store and its databases, and repairs what a crash left.
@@ -55,20 +55,20 @@ impl Instances {
     /// # Errors
     /// No database, one of a newer version, or one too damaged to be opened; no thread can be
     /// started; an error of the device.
-    pub fn open(device: &Arc<dyn Device>, options: &Options) -> Result<Instances, DbError> {
+    pub fn open(device: &Arc<dyn Device>, options: &Options) -> Result<Databases, DbError> {
         let store_zones = Store::zones_on(&**device)?;
-        let whole = Divided::new(device, store_zones, 0, 0)?;
+        let whole = DatabaseLayout::new(device, store_zones, 0, 0)?;
         let Options { cleaning, compression, accept_loss, schemes, .. } = *options;
         let durable = durable_of_store(device, store_zones)?;
         let open = Open { cleaning, compression, accept_loss, schemes, durable, ..Open::default() };
         let store = Arc::new(Store::open(whole.store, open)?);
         let label = read_label(&store)?;
-        let divided = Divided::new(device, store_zones, label.log_zones, label.instances)?;
+        let divided = DatabaseLayout::new(device, store_zones, label.log_zones, label.instances)?;
         let open = |(n, log): (usize, Arc<dyn Device>)| {
             Db::open_instance(&store, log, n as u32, &label, options)
         };
         let all = divided.logs.into_iter().enumerate().map(open).collect::<Result<_, _>>()?;
-        Ok(Instances { store, all })
+        Ok(Databases { store, all })
     }
 
     /// Writes everything that changed, so that nothing has to be recovered, and ends the
@@ -88,17 +88,17 @@ impl Db {
     /// Makes an empty database of a device.
     ///
     /// # Errors
-    /// As for [`Instances::create`].
+    /// As for [`Databases::create`].
     pub fn create(device: &Arc<dyn Device>, create: &Create) -> Result<(), DbError> {
-        Instances::create(device, &Create { instances: 1, ..create.clone() })
+        Databases::create(device, &Create { instances: 1, ..create.clone() })
     }
 
     /// Opens the database of a device that has one, and repairs what a crash left.
     ///
     /// # Errors
-    /// As for [`Instances::open`].
+    /// As for [`Databases::open`].
     pub fn open(device: &Arc<dyn Device>, options: &Options) -> Result<Db, DbError> {
-        let mut instances = Instances::open(device, options)?;
+        let mut instances = Databases::open(device, options)?;
         match (instances.all.pop(), instances.all.is_empty()) {
             (Some(db), true) => Ok(db),
             _ => {
@@ -309,7 +309,7 @@ impl Db {
         wal.wait(wal.end())?;
         self.core.release_log()?;
         wal.close()?;
-        self.core.trees.space().tell_log(wal.durable())
+        self.core.trees.space().publish_durable(wal.durable())
     }
 
     /// Commits that were made, and those that lost against another, since it was opened.

@@ -50,14 +50,14 @@ pub(crate) const OVERFLOW_TREE: u32 = 2;
 pub(crate) const FIRST_PAGES: u32 = 3;
 
 /// A device with its store and its logs.
-pub(crate) struct Divided {
+pub(crate) struct DatabaseLayout {
     /// The zones of the store.
     pub store: Arc<dyn Device>,
     /// The zones of each log.
     pub logs: Vec<Arc<dyn Device>>,
 }
 
-impl Divided {
+impl DatabaseLayout {
     /// The first `store_zones` zones are the store's; what is left is for the logs, and must be
     /// enough.
     pub(crate) fn new(
@@ -65,7 +65,7 @@ impl Divided {
         store_zones: u32,
         log_zones: u32,
         instances: u32,
-    ) -> Result<Divided, DbError> {
+    ) -> Result<DatabaseLayout, DbError> {
         let geometry = device.geometry();
         let zones = u64::from(store_zones) + u64::from(log_zones) * u64::from(instances);
         if zones > u64::from(geometry.zones) {
@@ -84,7 +84,7 @@ impl Divided {
         let logs = (0..instances).map(|n| {
             span(store_zones + n * log_zones, log_zones, log_limit(open), log_limit(active))
         });
-        Ok(Divided { store, logs: logs.collect::<Result<_, _>>()? })
+        Ok(DatabaseLayout { store, logs: logs.collect::<Result<_, _>>()? })
     }
 
     /// Makes a store and logs.
@@ -107,7 +107,7 @@ impl Divided {
             return Err(DbError::TooSmall { why });
         };
         let log_zones = log_zones as u32;
-        let divided = Divided::new(device, store_zones as u32, log_zones, instances)?;
+        let divided = DatabaseLayout::new(device, store_zones as u32, log_zones, instances)?;
         // Commits ask for room before they change anything.
         let thin = create.store.unit < PAGE_BYTES as u32;
         let format = frostline_store::Format { hotness: true, thin, ..create.store.clone() };

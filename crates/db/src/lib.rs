@@ -87,7 +87,7 @@ pub mod wal;
 
 pub use catalog::Table;
 pub use check::{Check, Finding, TreeCheck};
-pub use db::{Db, Instances};
+pub use db::{Databases, Db};
 pub use direction::Direction;
 pub use error::DbError;
 pub use mvcc::VersionStats;

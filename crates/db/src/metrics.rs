@@ -3,7 +3,7 @@
 use frostline_store::Store;
 use frostline_store::metrics::{Exposition, only};
 
-use crate::{Db, DbError, Instances, Stats};
+use crate::{Databases, Db, DbError, Stats};
 
 impl Db {
     /// Counters and gauges of the database and of the store below it, in Prometheus's text
@@ -16,7 +16,7 @@ impl Db {
     }
 }
 
-impl Instances {
+impl Databases {
     /// Counters and gauges of the databases, in sum, and of the store that they share, in
     /// Prometheus's text exposition, version 0.0.4.
     ///

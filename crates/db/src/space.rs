@@ -59,7 +59,7 @@ impl PageSpace {
 
     /// Tells the store up to where the log is durable, so that its next chunks and checkpoints say
     /// so.
-    pub(crate) fn tell_log(&self, durable: Lsn) -> Result<(), DbError> {
+    pub(crate) fn publish_durable(&self, durable: Lsn) -> Result<(), DbError> {
         Ok(self.store.set_mark(self.instance(), durable)?)
     }
 

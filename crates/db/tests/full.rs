@@ -195,10 +195,10 @@ fn databases_of_one_store_share_its_room_and_each_keeps_its_commits() {
     let device = memory();
     let store = Format { checkpoint_writes: Some(1000), ..Create::default().store };
     let create = Create { store, log_bytes: Some(4 << 20), instances: 2 };
-    frostline_db::Instances::create(&device, &create).unwrap();
+    frostline_db::Databases::create(&device, &create).unwrap();
     let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
     let options = Options { buffer_bytes: 300 * 4096, ..quiet };
-    let instances = frostline_db::Instances::open(&device, &options).unwrap();
+    let instances = frostline_db::Databases::open(&device, &options).unwrap();
     let mut rng = SmallRng::seed_from_u64(4);
     let tables: Vec<_> =
         instances.all.iter().map(|db| (db, db.create_table("t").unwrap())).collect();

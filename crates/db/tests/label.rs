@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frostline_db::{Create, DbError, Instances, Options};
+use frostline_db::{Create, Databases, DbError, Options};
 use frostline_store::{Cleaning, Open, Store};
 use frostline_zone::{Device, Shape, Span, in_memory};
 
@@ -14,7 +14,7 @@ const FIELDS: [usize; 3] = [12, 16, 20];
 fn device() -> Arc<dyn Device> {
     let shape = Shape { bytes: 16 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
     let device: Arc<dyn Device> = in_memory(&shape).unwrap();
-    Instances::create(&device, &Create { instances: INSTANCES, ..Create::default() }).unwrap();
+    Databases::create(&device, &Create { instances: INSTANCES, ..Create::default() }).unwrap();
     device
 }
 
@@ -36,7 +36,7 @@ fn relabel(device: &Arc<dyn Device>, change: impl Fn(usize, u32) -> u32) {
 
 fn open(device: &Arc<dyn Device>) -> Result<usize, DbError> {
     let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
-    Ok(Instances::open(device, &quiet)?.all.len())
+    Ok(Databases::open(device, &quiet)?.all.len())
 }
 
 #[test]

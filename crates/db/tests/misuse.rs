@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frostline_db::{
-    Commit, Create, Db, DbError, Direction, Instances, LONGEST_VALUE, Options, Table, Transaction,
+    Commit, Create, Databases, Db, DbError, Direction, LONGEST_VALUE, Options, Table, Transaction,
 };
 use frostline_store::{Cleaning, Format};
 use frostline_zone::{Device, Shape, in_memory};
@@ -25,7 +25,7 @@ fn device(instances: u32) -> Arc<dyn Device> {
     let device = in_memory(&shape).unwrap();
     let store = Format { scheme: "sepbit".to_string(), ..Format::default() };
     let create = Create { store, log_bytes: Some(LOG), instances };
-    Instances::create(&device, &create).unwrap();
+    Databases::create(&device, &create).unwrap();
     device
 }
 
@@ -92,7 +92,7 @@ fn a_table_of_another_database_is_refused_by_every_operation() {
 #[test]
 fn a_table_of_another_database_on_the_same_store_is_refused() {
     let device = device(2);
-    let two = Instances::open(&device, &options()).unwrap();
+    let two = Databases::open(&device, &options()).unwrap();
     let tables: Vec<Table> = two.all.iter().map(|db| db.create_table("t").unwrap()).collect();
     refuse_all(&two.all[0], tables[1]);
     refuse_all(&two.all[1], tables[0]);
@@ -304,7 +304,7 @@ fn history(seed: u64) {
     let mut models = [(); 3].map(|()| Model { tables: BTreeMap::new() });
     let mut handles: Vec<Handle> = Vec::new();
     for opening in 0..4 {
-        let all = devices.each_ref().map(|device| Instances::open(device, &options()).unwrap());
+        let all = devices.each_ref().map(|device| Databases::open(device, &options()).unwrap());
         let dbs: Vec<&Db> = all.iter().flat_map(|instances| &instances.all).collect();
         for (database, model) in models.iter().enumerate() {
             compare(dbs[database], model);

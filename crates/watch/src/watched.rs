@@ -1,6 +1,6 @@
 //! The things that can be watched.
 
-use frostline_db::{Db, DbError, Instances};
+use frostline_db::{Databases, Db, DbError};
 use frostline_store::{Store, StoreView};
 
 /// A thing that can be watched.
@@ -38,9 +38,9 @@ impl Watched for Db {
     }
 }
 
-impl Watched for Instances {
+impl Watched for Databases {
     fn metrics(&self) -> Result<String, DbError> {
-        Instances::metrics(self)
+        Databases::metrics(self)
     }
 
     fn view(&self) -> Result<StoreView, DbError> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frostline_db::{DbError, Instances};
+use frostline_db::{Databases, DbError};
 use frostline_store::Stats;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -64,7 +64,7 @@ pub(super) struct CounterSums {
 
 impl Moment {
     /// Reads all counters.
-    pub(super) fn now(instances: &Instances) -> Result<Moment, DbError> {
+    pub(super) fn now(instances: &Databases) -> Result<Moment, DbError> {
         let mut sum = CounterSums::default();
         for db in &instances.all {
             let stats = db.stats()?;
@@ -92,7 +92,7 @@ impl Moment {
     }
 
     /// The same with the victims by garbage.
-    pub(super) fn with_victims(instances: &Instances) -> Result<Moment, DbError> {
+    pub(super) fn with_victims(instances: &Databases) -> Result<Moment, DbError> {
         Ok(Moment { store: with_victims(&instances.store)?, ..Moment::now(instances)? })
     }
 }

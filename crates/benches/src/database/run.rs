@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frostline_db::{Db, DbError, Direction, Instances};
+use frostline_db::{Databases, Db, DbError, Direction};
 use frostline_store::Cleaning;
 use frostline_watch::Server;
 use frostline_workload::driver::{self, Until};
@@ -55,7 +55,7 @@ impl<B: Benchmark> Run<'_, B> {
     fn watched(
         &self,
         device: &Arc<dyn Device>,
-        instances: Instances,
+        instances: Databases,
         recorder: Option<&Recorder>,
     ) -> Result<Option<MeasuredDatabase>> {
         let measured = watched(&instances, self.server, self.monitor, || {
@@ -71,7 +71,7 @@ impl<B: Benchmark> Run<'_, B> {
     fn measure(
         &self,
         device: &Arc<dyn Device>,
-        instances: &Instances,
+        instances: &Databases,
         recorder: Option<&Recorder>,
     ) -> Result<Option<MeasuredDatabase>> {
         let opened = Moment::now(instances).map_err(Error::database(self.uri()))?;
@@ -137,7 +137,7 @@ impl<B: Benchmark> Run<'_, B> {
         &self.bench.device.uri
     }
 
-    fn tenants<'i>(&self, instances: &'i Instances) -> Result<Vec<Tenant<'i, B>>> {
+    fn tenants<'i>(&self, instances: &'i Databases) -> Result<Vec<Tenant<'i, B>>> {
         let tenant = |(n, db)| {
             let opened = self.workload.open(db).map_err(Error::workload(self.uri()))?;
             Ok(Tenant { db, opened, seed: self.bench.seed.wrapping_add(n) })
@@ -184,7 +184,7 @@ impl<B: Benchmark> Run<'_, B> {
     }
 
     /// The zones in use, and the data in them if they are checked, as that takes a scan of all.
-    fn space(&self, device: &Arc<dyn Device>, instances: &Instances) -> Result<Space> {
+    fn space(&self, device: &Arc<dyn Device>, instances: &Databases) -> Result<Space> {
         let zones = device.report(0, device.geometry().zones);
         let zones = zones.map_err(|error| Error::store(self.uri())(error.into()))?;
         let in_use = zones.iter().filter(|zone| zone.state != ZoneState::Empty);

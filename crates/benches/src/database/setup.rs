@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frostline_db::{Create, Instances, Options};
+use frostline_db::{Create, Databases, Options};
 use frostline_store::Format;
 use frostline_zone::{Device, can_create};
 
@@ -51,7 +51,7 @@ impl DatabaseBench {
             if self.keep {
                 return Ok(());
             }
-            Instances::create(&device, &create).map_err(Error::database(&self.device.uri))
+            Databases::create(&device, &create).map_err(Error::database(&self.device.uri))
         };
         let device = match is_anew {
             true => spec.made_anew(format),
@@ -136,7 +136,7 @@ impl DatabaseBench {
     }
 
     /// Opens the databases of a device.
-    pub(super) fn open(&self, device: &Arc<dyn Device>) -> Result<Instances> {
+    pub(super) fn open(&self, device: &Arc<dyn Device>) -> Result<Databases> {
         let options = Options {
             buffer_bytes: self.buffer_bytes as usize,
             replacement: self.replacement,
@@ -148,6 +148,6 @@ impl DatabaseBench {
             accept_loss: self.accept_loss,
             ..Options::default()
         };
-        Instances::open(device, &options).map_err(Error::database(&self.device.uri))
+        Databases::open(device, &options).map_err(Error::database(&self.device.uri))
     }
 }

@@ -1,7 +1,7 @@
 //! `frostline db copy`: all tables on a new device, with other options.
 
 use frostline_benches::{DeviceSpec, Error};
-use frostline_db::{Create, DbError, Instances, Options};
+use frostline_db::{Create, Databases, DbError, Options};
 use frostline_store::Format;
 use frostline_zone::can_create;
 
@@ -45,12 +45,12 @@ pub(super) fn run(args: &CopyArgs) -> Result<String, Failure> {
         ..DeviceSpec::default()
     };
     let made = spec.formatted(|device| {
-        let made = Instances::create(device, &create);
+        let made = Databases::create(device, &create);
         made.map_err(|error| Error::Database { uri: args.to.clone(), error })
     });
     let device = made.map_err(|error| bench_failure(COMMAND, error))?;
     let of_copy = |error: DbError| db_failure(&args.to, error);
-    let to = Instances::open(&device, &Options::default()).map_err(of_copy)?;
+    let to = Databases::open(&device, &Options::default()).map_err(of_copy)?;
     let mut records = 0;
     for (db, copy) in from.all.iter().zip(&to.all) {
         records += db.copy_to(copy).map_err(of_copy)?;

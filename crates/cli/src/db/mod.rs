@@ -5,7 +5,7 @@ mod copy;
 mod dump;
 mod stats;
 
-use frostline_db::{Instances, Options};
+use frostline_db::{Databases, Options};
 use frostline_store::Cleaning;
 use frostline_zone::Overlay;
 
@@ -33,12 +33,12 @@ const MOST_CHANGES: u64 = 8 << 30;
 
 /// Opens the databases of a device for inspection: damage from a crash is repaired in memory, and
 /// nothing on the device changes. What is lost is left out.
-fn open(uri: &str) -> Result<Instances, Failure> {
+fn open(uri: &str) -> Result<Databases, Failure> {
     open_or_not(uri, true)
 }
 
 /// The same, or not at all if something is lost and that is not accepted.
-fn open_or_not(uri: &str, accept_loss: bool) -> Result<Instances, Failure> {
+fn open_or_not(uri: &str, accept_loss: bool) -> Result<Databases, Failure> {
     let view = Overlay::over(open_to_look(uri)?, MOST_CHANGES);
     let device = view.map_err(|error| device_failure(uri, &error))?;
     let options = Options {
@@ -48,7 +48,7 @@ fn open_or_not(uri: &str, accept_loss: bool) -> Result<Instances, Failure> {
         cleaning: Cleaning::Inline,
         ..Options::default()
     };
-    Instances::open(&device, &options).map_err(|error| db_failure(uri, error))
+    Databases::open(&device, &options).map_err(|error| db_failure(uri, error))
 }
 
 /// The prefix of a line about one database, if there are several.

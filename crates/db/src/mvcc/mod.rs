@@ -13,8 +13,8 @@ mod window;
 mod writes;
 
 pub(crate) use reads::ReadSet;
-pub(crate) use snapshots::Kept;
+pub(crate) use snapshots::RetainedVersion;
 pub use versions::VersionStats;
 pub(crate) use versions::{Lookup, Snapshot, Versions};
-pub(crate) use window::{CommitWindow, InLog, Reads, Validated};
+pub(crate) use window::{CommitWindow, PendingCommit, Reads, Validated};
 pub(crate) use writes::{Change, Hashed, Write, WriteKind, WriteSet, hash_of};

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// A version that was replaced: its key in the table of versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct RetainedVersion {
     /// The hash of its record.
     pub hash: u64,
     /// Log position of the commit that wrote it: no snapshot before that sees it.
@@ -34,7 +34,7 @@ struct InUse {
     /// Transactions that use it.
     users: usize,
     /// Versions of which it is the newest to see them.
-    kept: Vec<Kept>,
+    kept: Vec<RetainedVersion>,
 }
 
 impl Snapshots {
@@ -55,7 +55,7 @@ impl Snapshots {
 
     /// A transaction that used the snapshot at a position has ended. Appends the
     /// versions that are no longer needed to `unseen`.
-    pub(super) fn end(&mut self, position: u64, unseen: &mut Vec<Kept>) {
+    pub(super) fn end(&mut self, position: u64, unseen: &mut Vec<RetainedVersion>) {
         // It is not there if it was ended before.
         let Ok(index) = self.all.binary_search_by_key(&position, |one| one.position) else {
             return;
@@ -68,13 +68,13 @@ impl Snapshots {
 
     /// Ends the oldest snapshot although it is in use, and returns its position. Appends the
     /// versions that are no longer needed to `unseen`.
-    pub(super) fn end_oldest(&mut self, unseen: &mut Vec<Kept>) -> Option<u64> {
+    pub(super) fn end_oldest(&mut self, unseen: &mut Vec<RetainedVersion>) -> Option<u64> {
         let oldest = self.oldest()?;
         self.remove(0, unseen);
         Some(oldest)
     }
 
-    fn remove(&mut self, index: usize, unseen: &mut Vec<Kept>) {
+    fn remove(&mut self, index: usize, unseen: &mut Vec<RetainedVersion>) {
         let Some(ended) = self.all.remove(index) else { return };
         let mut older = index.checked_sub(1).and_then(|older| self.all.get_mut(older));
         for version in ended.kept {
@@ -87,7 +87,7 @@ impl Snapshots {
 
     /// Keeps a version for the newest snapshot that sees it; false if none does. The commit that
     /// replaced it is complete: no snapshot that begins later sees it.
-    pub(super) fn keep(&mut self, version: Kept) -> bool {
+    pub(super) fn keep(&mut self, version: RetainedVersion) -> bool {
         let behind = self.all.partition_point(|one| one.position < version.until);
         let newest = behind.checked_sub(1).and_then(|newest| self.all.get_mut(newest));
         match newest.filter(|newest| newest.position >= version.from) {
@@ -109,8 +109,8 @@ impl Snapshots {
 mod tests {
     use super::*;
 
-    fn version(from: u64, until: u64) -> Kept {
-        Kept { hash: 0, from, until, write: 0, memory: 0 }
+    fn version(from: u64, until: u64) -> RetainedVersion {
+        RetainedVersion { hash: 0, from, until, write: 0, memory: 0 }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::snapshots::{Kept, Snapshots};
+use super::snapshots::{RetainedVersion, Snapshots};
 use super::{CommitWindow, Write, WriteKind, WriteSet};
 use crate::DbError;
 use crate::layout::OVERFLOW_TREE;
@@ -38,7 +38,7 @@ struct Claim {
 
 /// A version that was replaced.
 struct Version {
-    kept: Kept,
+    kept: RetainedVersion,
     tree: u32,
     key_len: u32,
     /// The key, and behind it the value or where its pieces are.
@@ -65,7 +65,7 @@ thread_local! {
 
 /// Bytes of memory that a version takes beside key and value: in the table and in the list of its
 /// snapshot, both of which may be half empty, and of the allocator.
-const BESIDE: usize = 2 * (size_of::<Version>() + size_of::<Kept>()) + 16;
+const BESIDE: usize = 2 * (size_of::<Version>() + size_of::<RetainedVersion>()) + 16;
 
 /// Records of a transaction, or versions that go at once, so many that parts of the table give back
 /// the memory that they needed for them. After fewer they keep it, as the next ones need it again.
@@ -97,7 +97,7 @@ impl Shard {
     }
 
     /// Takes a version out, and gives back the memory of those that were beside it.
-    fn remove(&mut self, kept: &Kept) -> Option<Version> {
+    fn remove(&mut self, kept: &RetainedVersion) -> Option<Version> {
         let index = self.versions.iter().position(|version| version.kept == *kept)?;
         let version = self.versions.swap_remove(index);
         if self.versions.capacity() > 8 && self.versions.len() * 4 < self.versions.capacity() {
@@ -262,7 +262,7 @@ impl Versions {
         index: usize,
         position: u64,
         before: impl FnOnce(&mut Vec<u8>) -> Lookup,
-    ) -> Kept {
+    ) -> RetainedVersion {
         let write = writes.get(index);
         let (tree, hash, key) = (write.tree, write.hash, writes.key(write));
         let (bytes, found) = RECORD.with_borrow_mut(|record| {
@@ -275,7 +275,7 @@ impl Versions {
         part.release(writes, index);
         // If the version before is not kept any more, no snapshot in use is as old as its end.
         let from = part.of(tree, key, hash).map(|version| version.kept.until).max();
-        let kept = Kept {
+        let kept = RetainedVersion {
             hash,
             from: from.unwrap_or(0),
             until: position,
@@ -295,7 +295,7 @@ impl Versions {
 
     /// A commit is complete: what it replaced is kept for snapshots that see it, and else
     /// forgotten. If more is kept than may be, the oldest snapshots end.
-    pub(crate) fn settle(&self, mut replaced: Vec<Kept>) {
+    pub(crate) fn settle(&self, mut replaced: Vec<RetainedVersion>) {
         if replaced.len() >= MANY {
             // Their claims are given up.
             replaced.iter().for_each(|version| self.shard(version.hash).trim());
@@ -336,7 +336,7 @@ impl Versions {
     }
 
     /// Forgets versions that were kept for a snapshot.
-    fn let_go(&self, unseen: &[Kept]) {
+    fn let_go(&self, unseen: &[RetainedVersion]) {
         for version in unseen {
             self.counts.versions.fetch_sub(1, Relaxed);
             self.counts.bytes.fetch_sub(version.memory.into(), Relaxed);
@@ -344,7 +344,7 @@ impl Versions {
         self.forget_all(unseen);
     }
 
-    fn forget_all(&self, unseen: &[Kept]) {
+    fn forget_all(&self, unseen: &[RetainedVersion]) {
         unseen.iter().for_each(|version| self.forget(version));
         if unseen.len() >= MANY {
             unseen.iter().for_each(|version| self.shard(version.hash).trim());
@@ -352,7 +352,7 @@ impl Versions {
     }
 
     /// Forgets a version that no snapshot sees.
-    fn forget(&self, kept: &Kept) {
+    fn forget(&self, kept: &RetainedVersion) {
         let mut part = self.shard(kept.hash);
         let Some(version) = part.remove(kept) else { return };
         if version.leaves_ghost {

@@ -42,7 +42,7 @@ struct Open {
 }
 
 /// A record in the log; complete when this is dropped, unless it was [abandoned](InLog::abandon).
-pub(crate) struct InLog<'w> {
+pub(crate) struct PendingCommit<'w> {
     window: &'w CommitWindow,
     position: u64,
     is_abandoned: bool,
@@ -91,7 +91,7 @@ impl CommitWindow {
     }
 
     /// A record that is no commit's gets its position; called in the order of the log.
-    pub(crate) fn enter(&self, position: u64) -> InLog<'_> {
+    pub(crate) fn enter(&self, position: u64) -> PendingCommit<'_> {
         self.push(&mut self.records(), position, None)
     }
 
@@ -104,7 +104,7 @@ impl CommitWindow {
         position: u64,
         writes: &Arc<WriteSet>,
         reads: Option<Validated<'_>>,
-    ) -> Result<InLog<'_>, DbError> {
+    ) -> Result<PendingCommit<'_>, DbError> {
         let mut records = self.records();
         if let Some(validated) = reads {
             records.validate(validated)?;
@@ -117,9 +117,9 @@ impl CommitWindow {
         records: &mut Records,
         position: u64,
         writes: Option<Arc<WriteSet>>,
-    ) -> InLog<'_> {
+    ) -> PendingCommit<'_> {
         records.open.push_back(Open { position, is_complete: false, writes });
-        InLog { window: self, position, is_abandoned: false }
+        PendingCommit { window: self, position, is_abandoned: false }
     }
 
     /// Begins to keep the keys of commits, for the reads of a transaction whose snapshot is taken
@@ -217,7 +217,7 @@ impl Drop for Reads<'_> {
     }
 }
 
-impl InLog<'_> {
+impl PendingCommit<'_> {
     /// The record's position.
     pub(crate) fn position(&self) -> u64 {
         self.position
@@ -230,7 +230,7 @@ impl InLog<'_> {
     }
 }
 
-impl Drop for InLog<'_> {
+impl Drop for PendingCommit<'_> {
     fn drop(&mut self) {
         if self.is_abandoned {
             return;
@@ -296,7 +296,7 @@ mod tests {
         Arc::new(set)
     }
 
-    fn commit<'w>(window: &'w CommitWindow, position: u64, key: &str) -> InLog<'w> {
+    fn commit<'w>(window: &'w CommitWindow, position: u64, key: &str) -> PendingCommit<'w> {
         window.enter_commit(position, &put(&[key]), None).unwrap_or_else(|_| unreachable!())
     }
 

@@ -224,7 +224,7 @@ impl Writeback {
         if position > self.wal.durable() {
             self.wal.wait(position)?;
         }
-        self.space.tell_log(self.wal.durable())
+        self.space.publish_durable(self.wal.durable())
     }
 
     /// Copies a changed page for a write, with its hotness record. None if it is latched, or not

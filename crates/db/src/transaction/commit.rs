@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Transaction;
 use crate::DbError;
-use crate::mvcc::{InLog, Kept, Validated, WriteKind, WriteSet};
+use crate::mvcc::{PendingCommit, RetainedVersion, Validated, WriteKind, WriteSet};
 use crate::overflow::{Owner, Run};
 use crate::record::{CREATE, GIVE, TAKE, TRANSACTION, give_head, put_writes};
 use crate::tree::leaf_cache;
@@ -113,7 +113,10 @@ impl<'d> Transaction<'d> {
     }
 
     /// The position of the commit, and what it replaced.
-    fn commit_writes(&self, writes: &Arc<WriteSet>) -> Result<(u64, Vec<Kept>), DbError> {
+    fn commit_writes(
+        &self,
+        writes: &Arc<WriteSet>,
+    ) -> Result<(u64, Vec<RetainedVersion>), DbError> {
         let (core, trees) = (self.core, &self.core.trees);
         if self.made.iter().any(|&(number, _)| self.owner(writes, number) == Some(Owner::Record)) {
             // The log must not name pages that a crash may lose.
@@ -167,7 +170,7 @@ impl<'d> Transaction<'d> {
         (kind, before): &(u8, Vec<u8>),
         writes: &Arc<WriteSet>,
         reads: Option<Validated<'_>>,
-    ) -> Result<InLog<'d>, DbError> {
+    ) -> Result<PendingCommit<'d>, DbError> {
         thread_local! {
             static RECORD: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
         }
@@ -184,7 +187,11 @@ impl<'d> Transaction<'d> {
     }
 
     /// Writes to the trees what the log has, and returns what that replaced.
-    fn apply(&self, writes: &Arc<WriteSet>, position: u64) -> Result<Vec<Kept>, DbError> {
+    fn apply(
+        &self,
+        writes: &Arc<WriteSet>,
+        position: u64,
+    ) -> Result<Vec<RetainedVersion>, DbError> {
         let trees = &self.core.trees;
         if let Also::Makes(root) = self.also {
             trees.create_root(root, position)?;

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use frostline_store::Store;
 
 use crate::DbError;
-use crate::mvcc::{CommitWindow, InLog, Validated, Versions, WriteSet};
+use crate::mvcc::{CommitWindow, PendingCommit, Validated, Versions, WriteSet};
 use crate::node::{Fences, NodeMut};
 use crate::pages::Pages;
 use crate::pool::{FreeFrame, Pool};
@@ -69,7 +69,7 @@ impl Trees {
     }
 
     /// Appends a record to the log. It is complete when the returned value is dropped.
-    pub(crate) fn log(&self, kind: u8, parts: &[&[u8]]) -> Result<InLog<'_>, DbError> {
+    pub(crate) fn log(&self, kind: u8, parts: &[&[u8]]) -> Result<PendingCommit<'_>, DbError> {
         let (_, in_log) = self.wal().append(kind, parts, |lsn| self.window.enter(lsn))?;
         Ok(in_log)
     }
@@ -82,7 +82,7 @@ impl Trees {
         parts: &[&[u8]],
         writes: &Arc<WriteSet>,
         reads: Option<Validated<'_>>,
-    ) -> Result<InLog<'_>, DbError> {
+    ) -> Result<PendingCommit<'_>, DbError> {
         let enter = |lsn| self.window.enter_commit(lsn, writes, reads);
         let (_, in_log) = self.wal().append_if(kind, parts, enter)?;
         Ok(in_log)

@@ -8,7 +8,7 @@ use bytemuck::NoUninit;
 use frostline_zone::{AlignedBuf, Device, DeviceError};
 
 use crate::StoreError;
-use crate::engine::other_copy::read_sound;
+use crate::engine::other_copy::read_verified;
 use crate::error::of_zone;
 use crate::format::head::{Head, HeadKind, MetaHead, MetaKind};
 use crate::format::layout::Layout;
@@ -247,7 +247,7 @@ impl MetaLog {
         let place = (page / capacity) as usize;
         let at = u64::from(page % capacity) * PAGE as u64;
         let zone = layout.meta.get(place).copied().unwrap_or(u32::MAX);
-        read_sound(device, zone, at, &mut bytes, sound)?;
+        read_verified(device, zone, at, &mut bytes, sound)?;
         Ok(bytes)
     }
 

@@ -6,7 +6,7 @@ use crate::format::PAGE;
 
 /// Reads pages. If they are not `sound`, they are taken from another copy that is; without one they
 /// stay as they were read.
-pub(crate) fn read_sound(
+pub(crate) fn read_verified(
     device: &dyn Device,
     zone: u32,
     at: u64,

@@ -43,8 +43,9 @@ impl Store {
     /// # Errors
     /// A device or a store that no longer works at all. Damage is no error, but a [`Finding`].
     pub fn check(&mut self) -> Result<CheckReport, StoreError> {
+        // Cleaning is over before what it wrote is made durable: it may run in the background.
+        let _cleaning = self.engine.cleaner.lock()?;
         self.engine.chunks.sync()?;
-        let _one = self.engine.cleaner.lock()?;
         let mut check = Check::new(&self.engine)?;
         check.report.findings.extend(self.missing().iter().map(Finding::of_loss));
         for (pass, zones) in passes(&check.images, MOST_BITS).into_iter().enumerate() {

@@ -80,7 +80,7 @@ impl Store {
             store.start("frostline-cleaner", |engine| engine.upkeep.run_cleaner())?;
             store.start("frostline-checkpointer", |engine| engine.upkeep.run_checkpointer())?;
         }
-        store.engine.write_anew(&dropped)?;
+        store.engine.rewrite_dropped(&dropped)?;
         Ok(store)
     }
 
@@ -149,7 +149,7 @@ impl Store {
             let (cleaning, schemes) = (Cleaning::Inline, format.schemes);
             let open = Open { cleaning, schemes, accept_loss, ..Open::DEFAULT };
             let store = Store::open(device, open)?;
-            store.engine.write_anew(&dropped)?;
+            store.engine.rewrite_dropped(&dropped)?;
             store.close()?;
         }
         Ok(rebuilt)

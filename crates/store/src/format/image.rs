@@ -19,16 +19,16 @@ const ZSTD: u16 = 1 << 14;
 
 /// The zeroes that the image of a page leaves out; none if it is written whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hole {
+pub(crate) struct ZeroRun {
     at: usize,
     len: usize,
 }
 
-impl Hole {
+impl ZeroRun {
     /// The longest run of zeroes of a page, if units of so many bytes are saved without it.
-    pub(crate) fn of(page: &[u8], unit: usize) -> Option<Hole> {
+    pub(crate) fn of(page: &[u8], unit: usize) -> Option<ZeroRun> {
         let run = longest_zeroes(page);
-        let hole = Hole { at: run.start, len: run.len() };
+        let hole = ZeroRun { at: run.start, len: run.len() };
         (hole.bytes().next_multiple_of(unit) < PAGE).then_some(hole)
     }
 
@@ -173,7 +173,7 @@ mod tests {
                 let end = (begin + len).min(PAGE);
                 (begin..end).for_each(|at| page[at] = if noise { (at * at / 8) as u8 } else { 7 });
             }
-            let plain = match Hole::of(&page, unit) {
+            let plain = match ZeroRun::of(&page, unit) {
                 None => page.clone(),
                 Some(hole) => {
                     let image = hole.pack(&page);
@@ -202,7 +202,7 @@ mod tests {
         ) {
             let mut page = bytes;
             page.resize(PAGE, 0);
-            let plain = Hole::of(&page, 64).map_or(page.clone(), |hole| hole.pack(&page));
+            let plain = ZeroRun::of(&page, 64).map_or(page.clone(), |hole| hole.pack(&page));
             for method in METHODS {
                 let mut image = compress_with(method, &plain, 64).unwrap();
                 let mut into = page.clone();

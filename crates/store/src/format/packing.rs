@@ -6,7 +6,7 @@ use frostline_placement::{FOLLOWING_MOST, Hotness};
 
 use crate::format::compression::Compressor;
 use crate::format::delta::ChangedWords;
-use crate::format::image::{Hole, compress};
+use crate::format::image::{ZeroRun, compress};
 use crate::format::records::{RecordKind, Sizes};
 
 /// A page to be written.
@@ -126,7 +126,7 @@ impl<'a> Image<'a> {
     /// The image of a page.
     pub(crate) fn of(page: &'a [u8], sizes: Sizes, compressor: &Compressor) -> Image<'a> {
         let unit = sizes.unit() as usize;
-        let plain = match Hole::of(page, unit) {
+        let plain = match ZeroRun::of(page, unit) {
             Some(hole) => Cow::Owned(hole.pack(page)),
             None => Cow::Borrowed(page),
         };

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::run::{Gap, Recovery};
-use super::zone_epoch::LateChunk;
+use super::zone_epoch::PostCheckpointChunk;
 use crate::format::Witness;
 
 impl Recovery<'_> {
     /// Tells gaps that a crash tore from those that may have held a chunk up to number `known`, all
     /// of which were durable. In a torn one each of these lay elsewhere: it is there, or the header
     /// of the next one says so.
-    pub(super) fn sort_gaps(&mut self, chunks: &[LateChunk], known: u64) {
+    pub(super) fn sort_gaps(&mut self, chunks: &[PostCheckpointChunk], known: u64) {
         let Some(salvage) = &mut self.salvage else { return };
         let known = known.max(salvage.known);
         // Chunks behind damaged headers prove nothing: their numbers may have been given away

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use super::run::Recovery;
-use super::zone_epoch::LateChunk;
+use super::zone_epoch::PostCheckpointChunk;
 use crate::StoreError;
 use crate::format::Group;
 use crate::format::records::{NO_LBA, Record, RecordKind};
@@ -23,7 +23,7 @@ impl Recovery<'_> {
     /// with a delta or a tail the records that it is of.
     pub(super) fn drop_cut_groups(
         &mut self,
-        chunks: &mut [LateChunk],
+        chunks: &mut [PostCheckpointChunk],
         known: u64,
     ) -> Result<(), StoreError> {
         let named = chunks.iter().filter_map(|chunk| chunk.group);

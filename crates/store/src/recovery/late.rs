@@ -6,8 +6,8 @@ use frostline_zone::{AlignedBuf, ZoneInfo, ZoneState};
 
 use super::log::first_missing;
 use super::run::{Gap, Recovery};
-use super::zone_epoch::{LateChunk, ZoneEpoch};
-use crate::engine::other_copy::read_sound;
+use super::zone_epoch::{PostCheckpointChunk, ZoneEpoch};
+use crate::engine::other_copy::read_verified;
 use crate::error::of_zone;
 use crate::format::chunk_place::ChunkPlace;
 use crate::format::head::ChunkHead;
@@ -18,7 +18,7 @@ use crate::{Loss, StoreError};
 
 impl Recovery<'_> {
     /// The chunks written since the checkpoint, in every zone that could hold one.
-    pub(super) fn late_chunks(&mut self) -> Result<Vec<LateChunk>, StoreError> {
+    pub(super) fn late_chunks(&mut self) -> Result<Vec<PostCheckpointChunk>, StoreError> {
         let mut chunks = Vec::new();
         for epoch in 0..self.epochs.len() {
             if !self.epochs[epoch].ended {
@@ -34,7 +34,8 @@ impl Recovery<'_> {
         }
         self.sort_gaps(&chunks, known);
         let damaged = self.salvage.as_ref().map(|s| s.damaged.clone()).unwrap_or_default();
-        let unsure = |c: &&mut LateChunk| c.head.seq > known || damaged.contains(&c.epoch);
+        let unsure =
+            |c: &&mut PostCheckpointChunk| c.head.seq > known || damaged.contains(&c.epoch);
         for chunk in chunks.iter_mut().filter(unsure) {
             self.verify(chunk)?;
         }
@@ -53,7 +54,7 @@ impl Recovery<'_> {
 
     /// Finds what was durable and is missing now: notes before those that chunks tell of, and
     /// headers before a chunk up to number `known`.
-    fn check_missing(&self, chunks: &[LateChunk], known: u64) -> Result<(), StoreError> {
+    fn check_missing(&self, chunks: &[PostCheckpointChunk], known: u64) -> Result<(), StoreError> {
         let damaged = |zone, page, why: &str| StoreError::Damaged { zone, page, why: why.into() };
         // Notes that a zone took which is offline are known to be missing.
         let is_known =
@@ -91,7 +92,7 @@ impl Recovery<'_> {
     /// Finds chunks up to number `known`, all of which were durable, that are missing and were not
     /// given up, or that end behind the end of their zone. Those that are there say where the chunk
     /// before lies.
-    fn find_missing_chunks(&mut self, chunks: &[LateChunk], known: u64) {
+    fn find_missing_chunks(&mut self, chunks: &[PostCheckpointChunk], known: u64) {
         let given_up = self.notes.iter().flat_map(Note::given_up);
         let mut found: BTreeMap<u64, Witness> =
             given_up.map(|seq| (seq, Witness::default())).collect();
@@ -100,7 +101,7 @@ impl Recovery<'_> {
             let first = cut.entry(zone).or_insert(page);
             *first = page.min(*first);
         };
-        for LateChunk { epoch, start, head, is_cut, .. } in chunks {
+        for PostCheckpointChunk { epoch, start, head, is_cut, .. } in chunks {
             if *is_cut && head.seq <= known && !found.contains_key(&head.seq) {
                 miss(self.epochs[*epoch].device_zone, *start);
             }
@@ -222,7 +223,11 @@ impl Recovery<'_> {
         Ok(None)
     }
 
-    fn scan_zone(&mut self, index: usize, chunks: &mut Vec<LateChunk>) -> Result<(), StoreError> {
+    fn scan_zone(
+        &mut self,
+        index: usize,
+        chunks: &mut Vec<PostCheckpointChunk>,
+    ) -> Result<(), StoreError> {
         let fixed = self.engine.core.layout.fixed;
         let info = self.info[self.epochs[index].device_zone as usize];
         let written = (info.write_pointer / PAGE as u64) as u32;
@@ -258,7 +263,7 @@ impl Recovery<'_> {
         &mut self,
         index: usize,
         written: u32,
-        chunks: &mut Vec<LateChunk>,
+        chunks: &mut Vec<PostCheckpointChunk>,
     ) -> Result<(), StoreError> {
         let fixed = self.engine.core.layout.fixed;
         let epoch = &mut self.epochs[index];
@@ -276,7 +281,8 @@ impl Recovery<'_> {
             let sound = |page: &[u8]| {
                 ChunkHead::at(page, store, zone, start).is_some_and(|(head, _)| ours(&head))
             };
-            let read = of_zone(read_sound(&*self.engine.core.device, zone, at, &mut page, &sound))?;
+            let read =
+                of_zone(read_verified(&*self.engine.core.device, zone, at, &mut page, &sound))?;
             if let Err(error) = &read {
                 self.missing.push(Loss::new(zone, format!("can't be read: {error}")));
             }
@@ -303,7 +309,15 @@ impl Recovery<'_> {
             self.dropped.extend(beyond.iter().map(|row| row.lba));
             let (start, is_cut) = (epoch.pages, !beyond.is_empty());
             let (group, witness) = (Group::of(body), Witness::of(body));
-            chunks.push(LateChunk { epoch: index, start, head, group, is_cut, witness, records });
+            chunks.push(PostCheckpointChunk {
+                epoch: index,
+                start,
+                head,
+                group,
+                is_cut,
+                witness,
+                records,
+            });
             epoch.chunks.push(ChunkPlace { first: head.first, start, header: head.header });
             epoch.late.push(head.seq);
             epoch.pages += 1 + head.pages;
@@ -321,7 +335,7 @@ impl Recovery<'_> {
         index: usize,
         page: u32,
         next: &ChunkHead,
-        chunks: &[LateChunk],
+        chunks: &[PostCheckpointChunk],
     ) -> bool {
         let (epoch, Some(salvage)) = (&mut self.epochs[index], &mut self.salvage) else {
             return false;
@@ -352,7 +366,7 @@ impl Recovery<'_> {
     }
 
     /// Leaves only those records of a chunk that are whole.
-    fn verify(&mut self, chunk: &mut LateChunk) -> Result<(), StoreError> {
+    fn verify(&mut self, chunk: &mut PostCheckpointChunk) -> Result<(), StoreError> {
         let zone = self.epochs[chunk.epoch].device_zone;
         let sizes = self.engine.core.layout.sizes;
         let extents = sizes.extents(0, 0, &chunk.records).map(|(at, _)| at);

@@ -4,7 +4,7 @@ use frostline_zone::{AlignedBuf, Device, ZoneState};
 
 use crate::StoreError;
 use crate::engine::meta::MetaLog;
-use crate::engine::other_copy::read_sound;
+use crate::engine::other_copy::read_verified;
 use crate::format::head::{Head, HeadKind, MetaHead, MetaKind};
 use crate::format::layout::{Layout, NOTES};
 use crate::format::{Note, PAGE, VERSION, rows};
@@ -105,7 +105,7 @@ impl Scanner<'_> {
         let zone = self.layout.meta[self.place];
         let mut page = AlignedBuf::zeroed(PAGE);
         let is_head = |page: &[u8]| Head::at(page, self.store, zone, at).is_some();
-        read_sound(self.device, zone, u64::from(at) * PAGE as u64, &mut page, &is_head)?;
+        read_verified(self.device, zone, u64::from(at) * PAGE as u64, &mut page, &is_head)?;
         let payload = self.place as u32 * self.layout.fixed.device_pages + at + 1;
         Ok(match Head::at(&page, self.store, zone, at) {
             Some((Head { version, kind: HeadKind::Meta(head), .. }, body))

@@ -4,7 +4,6 @@
 //! later are found in the zones that were open then, and in those that notes say were opened
 //! since. Of each page the newest copy counts. docs/recovery.md argues why that is enough.
 
-mod anew;
 mod gaps;
 mod groups;
 mod late;
@@ -14,6 +13,7 @@ mod opening;
 mod rebuild;
 mod replay;
 mod restore;
+mod rewriting;
 mod run;
 mod zone_epoch;
 

@@ -57,7 +57,7 @@ pub(crate) struct Opened {
     pub engine: Engine,
     /// Synced pages that are missing.
     pub missing: Vec<Loss>,
-    /// Pages of which a later copy was found that does not count, see [`Engine::write_anew`].
+    /// Pages of which a later copy was found that does not count, see [`Engine::rewrite_dropped`].
     pub dropped: Vec<u64>,
 }
 

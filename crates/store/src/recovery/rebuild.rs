@@ -104,7 +104,7 @@ struct OldLog {
 }
 
 /// Rebuilds a store. Data zones stay as they are. Returns as well the pages of which a later copy
-/// was found that does not count, see [`Engine::write_anew`].
+/// was found that does not count, see [`Engine::rewrite_dropped`].
 pub(crate) fn rebuild(
     device: Arc<dyn Device>,
     format: &Format,

@@ -6,7 +6,7 @@ use frostline_log::{Extent, Slot};
 use frostline_zone::ZoneState;
 
 use super::run::{Latest, Recovery};
-use super::zone_epoch::{LateChunk, ZoneEpoch};
+use super::zone_epoch::{PostCheckpointChunk, ZoneEpoch};
 use crate::format::records::{NO_LBA, Record, RecordKind};
 use crate::format::{Note, OPENED, PAGE, TRIMMED};
 use crate::{Loss, StoreError};
@@ -42,7 +42,7 @@ impl Recovery<'_> {
     }
 
     /// Finds the newest state of every page that was written, copied or trimmed.
-    pub(super) fn replay(&mut self, chunks: Vec<LateChunk>) -> Result<(), StoreError> {
+    pub(super) fn replay(&mut self, chunks: Vec<PostCheckpointChunk>) -> Result<(), StoreError> {
         let (mut trims, mut late) = (Vec::new(), LateChanges::default());
         for note in self.notes.iter().filter(|n| n.tag == TRIMMED) {
             trims.push((note.target, Latest::trimmed(note.time)));

@@ -75,7 +75,7 @@ impl ZoneEpoch {
 }
 
 /// A chunk that was written after the checkpoint.
-pub(super) struct LateChunk {
+pub(super) struct PostCheckpointChunk {
     pub(super) epoch: usize,
     pub(super) start: u32,
     pub(super) head: ChunkHead,

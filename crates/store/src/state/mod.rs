@@ -27,7 +27,7 @@ use frostline_log::{LogError, Placed, ZoneImage};
 use frostline_placement::{Hotness, Scheme};
 
 use crate::StoreError;
-use crate::format::image::Hole;
+use crate::format::image::ZeroRun;
 use crate::format::layout::Layout;
 use crate::format::packing::Told;
 use crate::format::records::{Record, RecordKind};
@@ -258,7 +258,7 @@ impl State {
         if self.observer.is_some() {
             let sizes = self.layout.sizes;
             // Of a page that is written whole, what smaller units would have left of it.
-            let hole = if bytes.len() == PAGE { Hole::of(bytes, 1) } else { None };
+            let hole = if bytes.len() == PAGE { ZeroRun::of(bytes, 1) } else { None };
             let bytes = hole.map_or(record.bytes, |hole| hole.bytes() as u16);
             let (lba, kind) = (sizes.page_of(record.lba), sizes.kind(record.lba));
             self.observe(StoreEvent::Written { lba, hotness, bytes, kind, following });

@@ -19,7 +19,7 @@ use crate::engine::buffer::Buffer;
 use crate::engine::chunk_writer::ChunkWriter;
 use crate::engine::core::{Core, Guard, lock};
 use crate::engine::map_loader::MapLoader;
-use crate::engine::other_copy::read_sound;
+use crate::engine::other_copy::read_verified;
 use crate::engine::reader::Reader;
 use crate::error::of_zone;
 use crate::format::PAGE;
@@ -211,7 +211,7 @@ impl Cleaner {
             let found = ChunkHead::at(page, self.core.store, zone_of_device, start);
             found.is_some_and(|(head, _)| ours(&head))
         };
-        if of_zone(read_sound(&*self.core.device, zone_of_device, at, page, &sound))?.is_err() {
+        if of_zone(read_verified(&*self.core.device, zone_of_device, at, page, &sound))?.is_err() {
             return Ok(None);
         }
         let found = ChunkHead::at(page, self.core.store, zone_of_device, start);

@@ -14,7 +14,7 @@ impl Engine {
     /// torn, or of a group that was cut short. A rebuild goes by times, and what told it that the
     /// record does not count is gone once the store is written. A store that is too full goes on
     /// without.
-    pub(crate) fn write_anew(&self, lbas: &[u64]) -> Result<(), StoreError> {
+    pub(crate) fn rewrite_dropped(&self, lbas: &[u64]) -> Result<(), StoreError> {
         if lbas.is_empty() {
             return Ok(());
         }
