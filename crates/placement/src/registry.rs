@@ -159,9 +159,9 @@ impl Registry {
     /// The schemes of this crate and those of `outside`.
     ///
     /// ```
-    /// # use frostline_placement::{Outside, registry::Registry, schemes::nosep::NoSep};
+    /// # use frostline_placement::{ExternalScheme, registry::Registry, schemes::nosep::NoSep};
     /// # type Recent = NoSep;
-    /// static MINE: [Outside; 1] = [Outside::of::<Recent>()];
+    /// static MINE: [ExternalScheme; 1] = [ExternalScheme::of::<Recent>()];
     /// const SCHEMES: Registry = Registry::with(&MINE);
     /// ```
     pub const fn with(outside: &'static [ExternalScheme]) -> Self {

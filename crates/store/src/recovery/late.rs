@@ -16,6 +16,13 @@ use crate::format::records::{NO_LBA, Sizes};
 use crate::format::{Group, MOST_MARKS, Note, PAGE, Witness};
 use crate::{Loss, StoreError};
 
+/// A chunk in a zone that nothing names.
+struct UnnamedChunk {
+    device_zone: u32,
+    page: u32,
+    head: ChunkHead,
+}
+
 impl Recovery<'_> {
     /// The chunks written since the checkpoint, in every zone that could hold one.
     pub(super) fn late_chunks(&mut self) -> Result<Vec<PostCheckpointChunk>, StoreError> {
@@ -26,10 +33,15 @@ impl Recovery<'_> {
             }
         }
         // A chunk that is not known to have been durable may be torn: a page counts if it is whole.
-        let known = chunks.iter().map(|c| c.head.durable).max().unwrap_or(0);
+        let unnamed = match self.salvage {
+            None => self.chunks_of_unnamed_zones()?,
+            Some(_) => Vec::new(),
+        };
+        let heads = chunks.iter().map(|chunk| &chunk.head).chain(unnamed.iter().map(|c| &c.head));
+        let known = heads.map(|head| head.durable).max().unwrap_or(0);
         let known = known.max(self.last_seq).max(self.durable.chunks);
         if self.salvage.is_none() {
-            self.check_missing(&chunks, known)?;
+            self.check_missing(&chunks, &unnamed, known)?;
             self.find_missing_chunks(&chunks, known);
         }
         self.sort_gaps(&chunks, known);
@@ -54,7 +66,12 @@ impl Recovery<'_> {
 
     /// Finds what was durable and is missing now: notes before those that chunks tell of, and
     /// headers before a chunk up to number `known`.
-    fn check_missing(&self, chunks: &[PostCheckpointChunk], known: u64) -> Result<(), StoreError> {
+    fn check_missing(
+        &self,
+        chunks: &[PostCheckpointChunk],
+        unnamed: &[UnnamedChunk],
+        known: u64,
+    ) -> Result<(), StoreError> {
         let damaged = |zone, page, why: &str| StoreError::Damaged { zone, page, why: why.into() };
         // Notes that a zone took which is offline are known to be missing.
         let is_known =
@@ -72,11 +89,9 @@ impl Recovery<'_> {
         let tells = |head: &ChunkHead| !is_known && (head.noted.wrapping_sub(found) as i32) > 0;
         let late = chunks.iter().find(|chunk| tells(&chunk.head));
         let late = late.map(|chunk| (self.epochs[chunk.epoch].device_zone, chunk.start));
-        let witness = match late {
-            Some(place) => Some(place),
-            None => self.find_in_unnamed_zones(tells)?,
-        };
-        if let Some((zone, page)) = witness {
+        let unnamed = unnamed.iter().find(|chunk| tells(&chunk.head));
+        let unnamed = unnamed.map(|chunk| (chunk.device_zone, chunk.page));
+        if let Some((zone, page)) = late.or(unnamed) {
             let why = "notes of zones or trims that were durable before this chunk are missing";
             return Err(damaged(zone, page, why));
         }
@@ -164,13 +179,10 @@ impl Recovery<'_> {
             .unwrap_or_default()
     }
 
-    /// The first chunk that `wanted` holds for in the zones that neither the table nor a note
-    /// names, and its page. A crash leaves such zones if it takes the note of their opening. If
-    /// that note was durable, their chunks tell.
-    fn find_in_unnamed_zones(
-        &self,
-        wanted: impl Fn(&ChunkHead) -> bool,
-    ) -> Result<Option<(u32, u32)>, StoreError> {
+    /// The chunks in zones that neither the table nor a note names. A crash leaves such zones if it
+    /// takes the note of their opening; closing leaves one if no zone was open. What these chunks
+    /// tell was durable all the same.
+    fn chunks_of_unnamed_zones(&self) -> Result<Vec<UnnamedChunk>, StoreError> {
         let written = |zone: u32| (self.info[zone as usize].write_pointer / PAGE as u64) as u32;
         // Another opening of a named zone may lie there, if it was reset since.
         let is_there = |epoch: &&ZoneEpoch| match epoch.row {
@@ -180,6 +192,7 @@ impl Recovery<'_> {
         let named = self.epochs.iter().filter(is_there).map(|epoch| epoch.device_zone);
         let named: BTreeSet<u32> = named.collect();
         let mut bytes = AlignedBuf::zeroed(PAGE);
+        let mut chunks = Vec::new();
         for &zone in self.engine.core.layout.data.iter().filter(|zone| !named.contains(zone)) {
             let (info, written) = (self.info[zone as usize], written(zone));
             let mut page = 0;
@@ -190,14 +203,13 @@ impl Recovery<'_> {
                 // The chunks of an opening that the table covers can't tell of later notes.
                 let later = |head: &ChunkHead| head.opening >= self.head.next_opening;
                 let head = read.ok().and_then(|()| found()).map(|(head, _)| head);
-                match head.filter(later) {
-                    Some(head) if wanted(&head) => return Ok(Some((zone, page))),
-                    Some(head) => page = page.saturating_add(head.pages).saturating_add(1),
-                    None => break,
-                }
+                let Some(head) = head.filter(later) else { break };
+                let next = page.saturating_add(head.pages).saturating_add(1);
+                chunks.push(UnnamedChunk { device_zone: zone, page, head });
+                page = next;
             }
         }
-        Ok(None)
+        Ok(chunks)
     }
 
     /// The first chunk behind one whose header can't be read, if there is one: its page and head.
