@@ -40,7 +40,7 @@ const RETRIES: RetryConfig = RetryConfig {
 const ANSWER: Duration = Duration::from_secs(30);
 
 /// A bucket, and what the names of all objects in it begin with.
-pub struct Bucket {
+pub(crate) struct Bucket {
     /// The URL, without a `/` at its end.
     url: String,
     prefix: Path,
@@ -72,7 +72,7 @@ struct Download {
 
 impl Bucket {
     /// The bucket of a URL. Settings have the names of environment variables.
-    pub fn new(
+    pub(crate) fn new(
         url: &str,
         settings: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, BackupError> {

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use object_store::Error;
 
 /// The error with its kind and its cause, without what libraries on the way wrote around it.
-pub fn plain(error: Error) -> io::Error {
+pub(crate) fn plain(error: Error) -> io::Error {
     let text = error.to_string();
     let code = between(&text, "<Code>", "</Code>");
     let kind = match (&error, code) {

@@ -1,7 +1,7 @@
 //! Results of replays and benches, read from files and written in other forms.
 //!
-//! [`read_results`] reads what `frostline` wrote as JSON. [`csv`] and [`write_parquet`] make tables
-//! with a row for each run, [`page`] an HTML page with charts. A [`Matrix`] has the runs by scheme
+//! [`read_results`] reads what `frostline` wrote as JSON. [`csv()`] and [`write_parquet`] make tables
+//! with a row for each run, [`page()`] an HTML page with charts. A [`Matrix`] has the runs by scheme
 //! and victim policy.
 //!
 //! ```

@@ -5,14 +5,14 @@
 //! so do counters that no thread waits for.
 
 #[cfg(feature = "shuttle")]
-pub use explored::{Instant, sleep};
+pub(crate) use explored::{Instant, sleep};
 #[cfg(feature = "shuttle")]
-pub use shuttle::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicBool};
+pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicBool};
 #[cfg(feature = "shuttle")]
-pub use shuttle::thread::{Builder, JoinHandle};
+pub(crate) use shuttle::thread::{Builder, JoinHandle};
 // Threads of the scheduler share one of the system, whose cells another one may have borrowed.
 #[cfg(feature = "shuttle")]
-pub use shuttle::thread_local;
+pub(crate) use shuttle::thread_local;
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicBool};
 #[cfg(not(feature = "shuttle"))]
@@ -29,22 +29,22 @@ mod explored {
     /// A clock by which everything takes ten microseconds: what threads do in a given interleaving
     /// must not depend on the time it took, or it could not be replayed. They are few, so that
     /// writers are seldom slowed: a writer that sleeps is overtaken by the cleaner.
-    pub struct Instant;
+    pub(crate) struct Instant;
 
     impl Instant {
         /// Now.
-        pub fn now() -> Instant {
+        pub(crate) fn now() -> Instant {
             Instant
         }
 
         /// Always the same.
-        pub fn elapsed(&self) -> Duration {
+        pub(crate) fn elapsed(&self) -> Duration {
             Duration::from_micros(10)
         }
     }
 
     /// Lets the others run. Shuttle's own `sleep` may choose the same thread again for ever.
-    pub fn sleep(_: Duration) {
+    pub(crate) fn sleep(_: Duration) {
         shuttle::thread::yield_now();
     }
 }

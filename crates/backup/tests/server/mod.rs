@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
 /// A running server.
-pub struct Server {
+pub(crate) struct Server {
     /// Where it listens.
     pub address: SocketAddr,
     requests: Arc<Requests>,
@@ -35,7 +35,7 @@ struct Requests {
 #[allow(dead_code)] // The example only starts it.
 impl Server {
     /// Starts a server for the directory.
-    pub fn start(root: &Path, address: &str, key: (&str, &str)) -> io::Result<Server> {
+    pub(crate) fn start(root: &Path, address: &str, key: (&str, &str)) -> io::Result<Server> {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let requests = Arc::new(Requests::default());
         let files =
@@ -61,7 +61,7 @@ impl Server {
     }
 
     /// The settings of its clients.
-    pub fn settings(&self, key: (&str, &str)) -> Vec<(String, String)> {
+    pub(crate) fn settings(&self, key: (&str, &str)) -> Vec<(String, String)> {
         let address = format!("http://{}", self.address);
         let settings = [
             ("AWS_ENDPOINT_URL", &address[..]),
@@ -74,12 +74,12 @@ impl Server {
     }
 
     /// Refuses to put more than this number of objects.
-    pub fn refuse_after(&self, puts: Option<usize>) {
+    pub(crate) fn refuse_after(&self, puts: Option<usize>) {
         *self.requests.puts_left.lock().unwrap() = puts;
     }
 
     /// The requests since the last call, by name.
-    pub fn requests(&self) -> BTreeMap<String, usize> {
+    pub(crate) fn requests(&self) -> BTreeMap<String, usize> {
         std::mem::take(&mut *self.requests.counts.lock().unwrap())
     }
 }
