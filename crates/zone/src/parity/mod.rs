@@ -10,8 +10,8 @@
 //!   What is missing of it after a crash is made anew from the data ([`resync`]).
 //! * **The end of a set** is that of its longest zone: a block that an unflushed zone lacks before
 //!   that end reads as zeroes, as any unflushed block may.
-//! * **The last row** of an open set, which is not whole, has its XOR in a [log](tails) of two
-//!   zones behind the sets, as of the latest flush.
+//! * **The last row** of an open set, which is not whole, has its XOR in a
+//!   [log](partial_parity_log) of two zones behind the sets, as of the latest flush.
 //! * **A reset** empties the first zone durably before the others, and these before the set is
 //!   written again. So a set whose first zone is empty is empty, and zones of two openings are
 //!   never mixed.
