@@ -7,8 +7,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use frostline::placement::registry::Registry;
 use frostline::placement::{
-    AnyScheme, AnyState, BuildError, Clock, INNER_WORDS, Info, ExternalScheme, Param, Params, Relocation,
-    Scheme, Setup, UserWrite, Value, ZoneEvent, ZoneView,
+    AnyScheme, AnyState, BuildError, Clock, ExternalScheme, INNER_WORDS, Info, Param, Params,
+    Relocation, Scheme, Setup, UserWrite, Value, ZoneEvent, ZoneView,
 };
 use pyo3::prelude::*;
 
@@ -352,7 +352,8 @@ impl OwnSchemes {
 
     /// The published schemes and these. Each set of them is kept once, for ever.
     pub fn registry(&self) -> Registry {
-        static SETS: OnceLock<Mutex<HashMap<Vec<usize>, &'static [ExternalScheme]>>> = OnceLock::new();
+        static SETS: OnceLock<Mutex<HashMap<Vec<usize>, &'static [ExternalScheme]>>> =
+            OnceLock::new();
         let key = self.schemes.iter().map(|(own, _)| std::ptr::from_ref(*own).addr()).collect();
         let mut sets =
             SETS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
