@@ -5,7 +5,8 @@ use frostline_store::ChangedWords;
 
 use super::layout::*;
 use super::page::{HINT_COUNT, PAGE_BYTES, PageBytes};
-use super::view::{Node, Slot, head_of};
+use super::slot::{Record, Slot};
+use super::view::{Node, head_of};
 
 /// A node that is being changed: in a page of the caller's own, or in a frame whose latch the
 /// caller holds. No other thread changes it meanwhile.
@@ -29,15 +30,6 @@ impl Fences<'_> {
         let Some(upper) = self.upper else { return 0 };
         self.lower.iter().zip(upper).take_while(|(a, b)| a == b).count()
     }
-}
-
-/// A record as it is put into a page: value and flags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Record<'a> {
-    /// The value, or the reference to its pieces.
-    pub value: &'a [u8],
-    /// [`OVERFLOW`], [`GHOST`] or none.
-    pub flags: u16,
 }
 
 impl<'a> NodeMut<'a> {

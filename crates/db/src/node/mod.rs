@@ -10,16 +10,18 @@ mod expected;
 mod image;
 mod layout;
 mod page;
+mod slot;
 mod view;
 
-pub(crate) use edit::{Fences, NodeMut, Record};
+pub(crate) use edit::{Fences, NodeMut};
 pub(crate) use expected::Expected;
 pub(crate) use image::{append_image, clear_middle, middle, middle_words, restore_image};
 pub(crate) use layout::{
     ACTIVITY_WORDS, LONGEST_KEY, LONGEST_RECORD, OVERFLOW, REFERENCE, SLOT, SLOTS,
 };
 pub(crate) use page::{PAGE_BYTES, PageBytes};
-pub(crate) use view::{Node, Slot};
+pub(crate) use slot::{Record, Slot};
+pub(crate) use view::Node;
 
 #[cfg(test)]
 mod tests;

@@ -5,11 +5,7 @@
 //! whose payload is torn still has the number of the opening of the log that wrote it.
 
 use super::error::WalError;
-use super::payload::Packing;
-
-/// The position of a record: the byte of the log's stream at which it ends. It is above 0, and
-/// greater than that of the record before.
-pub type Lsn = u64;
+use super::lsn::Lsn;
 
 /// Unit of everything the log writes, in bytes.
 pub(super) const BLOCK: u64 = 4096;
@@ -37,6 +33,26 @@ const MAGIC: u32 = u32::from_le_bytes(*b"FRWL");
 
 /// Numbers above this are of no log: so sums of two do not overflow.
 const MOST: u64 = u64::MAX / 4;
+
+/// How a batch holds its part of the stream, as its head says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Packing {
+    /// As it is.
+    #[default]
+    Plain,
+    /// A block of LZ4.
+    Lz4,
+    /// A frame of zstd without its start.
+    Zstd,
+}
+
+impl Packing {
+    /// What a head says, if it is one of these.
+    pub(super) fn of(number: u32) -> Option<Packing> {
+        [Packing::Plain, Packing::Lz4, Packing::Zstd].into_iter().find(|p| *p as u32 == number)
+    }
+}
 
 /// Begins a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,9 @@
 //! release of records; a wait for an appended record never does. An owner that must make records
 //! durable before it can release others does not deadlock.
 
-use super::batch::{BLOCK, BODY, Lsn, RECORD};
+use super::batch::{BLOCK, BODY, RECORD};
 use super::error::WalError;
+use super::lsn::Lsn;
 use super::writer::Writer;
 
 /// Blocks that records leave to batches which say what was released; of small zones half of one.

@@ -17,8 +17,9 @@ use std::collections::BTreeMap;
 
 use frostline_zone::{ZoneInfo, ZoneState};
 
-use super::batch::{BLOCK, Head, Lsn, NONE};
+use super::batch::{BLOCK, Head, NONE};
 use super::error::WalError;
+use super::lsn::Lsn;
 use super::scan::ScannedBatch;
 
 /// The log as it was found.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use frostline_zone::DeviceError;
 
-use super::batch::Lsn;
+use super::lsn::Lsn;
 
 /// An error of the log. Zones are those of the log's device.
 #[derive(Debug, Clone, thiserror::Error)]

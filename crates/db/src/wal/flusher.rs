@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::batch::{BLOCK, Lsn};
+use super::batch::BLOCK;
 use super::buffer::{Buffer, cost};
 use super::error::WalError;
+use super::lsn::Lsn;
 use super::round::Round;
 use super::writer::Writer;
 

@@ -7,9 +7,9 @@ use frostline_store::compression::Compressor;
 use frostline_zone::{Shape, in_memory};
 use proptest::prelude::*;
 
+use super::batch::Packing;
 use super::batch::{BLOCK, HEAD, Head, NONE, VERSION};
 use super::chain::Chain;
-use super::payload::Packing;
 use super::scan::ScannedBatch;
 use super::{Flusher, Wal, WalError, WalOptions, zones};
 

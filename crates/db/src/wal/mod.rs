@@ -26,6 +26,7 @@ mod error;
 mod flusher;
 #[cfg(test)]
 mod hostile;
+mod lsn;
 mod payload;
 mod replay;
 mod round;
@@ -41,12 +42,12 @@ use frostline_zone::{Device, ZoneInfo, ZoneState};
 use parking_lot::Mutex;
 
 use batch::BLOCK;
-pub use batch::Lsn;
 use buffer::Buffer;
 use chain::Chain;
 pub use error::WalError;
 pub use flusher::Flusher;
 use flusher::Shared;
+pub use lsn::Lsn;
 pub use replay::Visit;
 use round::Round;
 pub use scan::logs_on;

@@ -3,28 +3,8 @@
 use frostline_store::Compression;
 use frostline_store::compression::{HAS_ZSTD, decompress_lz4, decompress_zstd};
 
-use super::batch::Head;
+use super::batch::{Head, Packing};
 use super::error::WalError;
-
-/// How a batch holds its part of the stream, as its head says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u32)]
-pub(super) enum Packing {
-    /// As it is.
-    #[default]
-    Plain,
-    /// A block of LZ4.
-    Lz4,
-    /// A frame of zstd without its start.
-    Zstd,
-}
-
-impl Packing {
-    /// What a head says, if it is one of these.
-    pub(super) fn of(number: u32) -> Option<Packing> {
-        [Packing::Plain, Packing::Lz4, Packing::Zstd].into_iter().find(|p| *p as u32 == number)
-    }
-}
 
 impl From<Compression> for Packing {
     fn from(compression: Compression) -> Packing {

@@ -2,9 +2,10 @@
 
 use frostline_zone::Device;
 
-use super::batch::{BLOCK, Head, Lsn, RECORD, word};
+use super::batch::{BLOCK, Head, RECORD, word};
 use super::chain::{Chain, LogExtent};
 use super::error::WalError;
+use super::lsn::Lsn;
 use super::payload::unpack;
 use super::scan::BlockWindow;
 

@@ -5,7 +5,8 @@
 
 use frostline_store::compression::Compressor;
 
-use super::batch::{BLOCK, HEAD, Lsn};
+use super::batch::{BLOCK, HEAD};
+use super::lsn::Lsn;
 
 /// Bytes of the device at the end of a round that wait for the next one, if nothing needs them and
 /// they are no more: they would begin a block that is mostly padding. A longer end is written with

@@ -18,10 +18,11 @@ use frostline_store::Compression;
 use frostline_store::compression::Compressor;
 use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneInfo, ZoneState};
 
-use super::batch::{BLOCK, HEAD, Head, Lsn, MOST_BLOCKS, NONE, RECORD, VERSION, word};
+use super::batch::Packing;
+use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, NONE, RECORD, VERSION, word};
 use super::chain::Chain;
 use super::error::WalError;
-use super::payload::Packing;
+use super::lsn::Lsn;
 use super::round::Round;
 
 /// Blocks of the zone that is written, or a share of it, from which on it is left when a log is

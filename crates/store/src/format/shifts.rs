@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use crate::format::delta::{WORD, WORDS, WordSet};
+use crate::format::word_set::{WORD, WORDS, WordSet};
 
 /// Shifts that a page may have since its base.
 pub(crate) const MOST: usize = 27;
