@@ -1,4 +1,4 @@
-//! What a run says of itself: the fields that become JSON.
+//! The fields of a run that become JSON.
 //!
 //! The simulator, benches of stores and of databases write the same [`RunReport`]. A [`SimReport`]
 //! has the runs of a sweep, a [`RunRecord`] one run with all that led to it. docs/results.md

@@ -224,8 +224,8 @@ impl Versions {
         let (tree, hash, key) = (write.tree, write.hash, writes.key(write));
         let mut part = self.shard(hash);
         // If the record was written since the snapshot, the version that the snapshot sees is kept.
-        // What belongs to a long value goes with the record that names it; its pages were noted
-        // after the snapshot was taken.
+        // The pages of a long value need no version: the record that names them has one. They were
+        // noted after the snapshot was taken.
         let is_newer = tree != OVERFLOW_TREE
             && part.of(tree, key, hash).any(|version| version.kept.until > snapshot);
         let is_claimed = part.claims.iter().any(|claim| {

@@ -111,8 +111,8 @@ impl<'d> Transaction<'d> {
         self.view.find(tree, key, value)
     }
 
-    /// The tree of a table that was made, with its records, after the snapshot was taken: it has no
-    /// record then, and whoever is to write there has lost against those who made it.
+    /// The tree of a table that was made after the snapshot was taken. To this snapshot it has no
+    /// records. A transaction that writes to it conflicts with the one that made it.
     #[cold]
     fn is_older(&self, tree: u32) -> Result<u32, DbError> {
         if self.view.writes.is_none() { Ok(tree) } else { Err(DbError::Conflict) }

@@ -48,7 +48,7 @@ pub(super) enum Packing {
 }
 
 impl Packing {
-    /// What a head says, if it is one of these.
+    /// The packing with this number in a head, if there is one.
     pub(super) fn of(number: u32) -> Option<Packing> {
         [Packing::Plain, Packing::Lz4, Packing::Zstd].into_iter().find(|p| *p as u32 == number)
     }

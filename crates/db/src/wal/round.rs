@@ -1,4 +1,4 @@
-//! What one flush writes, and how it is cut into batches that take few blocks.
+//! A round has the records that one flush writes. It is cut into batches that take few blocks.
 //!
 //! A part of a round is compressed where that saves a block and an eighth of it. What fits into one
 //! block stays as it is: a small commit never waits for a compressor.

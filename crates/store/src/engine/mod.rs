@@ -1,4 +1,4 @@
-//! What the store does with the device: it writes, reads, cleans, checkpoints.
+//! The engine writes pages to the device, reads them, cleans zones and writes checkpoints.
 //!
 //! Each part owns its locks, and calls only those below it:
 //!

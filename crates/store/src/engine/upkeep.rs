@@ -1,4 +1,4 @@
-//! What is due: cleaning, checkpoints, a smaller map. Nothing else decides that.
+//! Upkeep decides what is due: cleaning, a checkpoint, a smaller map. Nothing else does.
 //!
 //! Each operation of a user is followed by upkeep. With [`Cleaning::Inline`] the user's thread then
 //! does what is due; otherwise it wakes the store's own threads.
