@@ -73,20 +73,19 @@
 //!
 //! # Features
 //!
-//! All are off by default, so that a program with a database compiles nothing that it does not use.
+//! All but `zstd` are off by default, so that a program with a database compiles nothing that it
+//! does not use.
 //!
 //! | feature | what it adds |
 //! |---|---|
 //! | `sim` | the simulator, and traces |
 //! | `parquet` | its traces in Parquet |
 //! | `models` | schemes that train models, in a database; `sim` has it |
-//! | `zstd` | traces and pages compressed with zstd, which needs a C compiler |
+//! | `zstd` | the log of a database, pages and traces compressed with zstd, which needs a C compiler; without it the log has LZ4, and one with zstd that was not closed is not opened |
 //! | `json` | values of typed tables that serde writes and reads, as JSON |
 //! | `backup` | backups to a directory |
 //! | `s3` | backups to a bucket of S3 |
 //! | `watch` | metrics over HTTP, and a page that draws the zones |
-
-#![warn(unreachable_pub)]
 
 #[cfg(feature = "backup")]
 mod backup;
