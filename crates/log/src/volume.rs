@@ -524,6 +524,15 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.trigger.is_due(self.garbage, self.written, self.free.len())
     }
 
+    /// From now on cleaning is due above this garbage proportion.
+    ///
+    /// # Errors
+    /// The proportion is not above 0 and below 1.
+    pub fn set_gp(&mut self, gp: f64) -> Result<(), LogError> {
+        self.trigger = self.trigger.with_gp(gp)?;
+        Ok(())
+    }
+
     #[inline(always)]
     pub(crate) fn event(&self, zone: u32) -> ZoneEvent {
         self.zones.event(zone, self.now)
