@@ -7,7 +7,7 @@ use frostline_db::{Commit, Db, DbError, Direction, Table, Transaction};
 use rand::RngExt;
 use rand::rngs::SmallRng;
 
-use crate::judge::{Done, List, Lists};
+use super::judge::{Done, List, Lists};
 
 /// Lists in use at a time: they are close together, and move on with the numbers of transactions.
 const LISTS: u32 = 10;

@@ -12,16 +12,14 @@
 //! where it is cut twice; with deltas, from a store that was used before, they have one step less.
 //! `FROSTLINE_SMALL_WORLD=n` tries all with n steps.
 
-#[path = "../../zone/tests/worlds/mod.rs"]
+#[path = "../../../zone/tests/worlds/mod.rs"]
 mod worlds;
-
-mod versioned;
 
 use std::sync::Arc;
 use std::thread;
 
+use crate::versioned::{Contents, Writer};
 use frostline_store::{Cleaning, Compression, Format, Open, Store};
-use versioned::{Contents, Writer};
 use worlds::{Recoveries, Unflushed, World};
 
 const ZONES: u64 = 12;

@@ -11,9 +11,9 @@ use frostline_zone::{Device, Fault, Faulty, Shape, Tail, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::appends::{Attempt, fresh, lists};
-use crate::judge::{Done, Lists, check_snapshots, is_serializable};
-use crate::{database, is_sound};
+use super::appends::{Attempt, fresh, lists};
+use super::judge::{Done, Lists, check_snapshots, is_serializable};
+use super::{database, is_sound};
 
 /// Transactions of each history.
 fn transactions() -> u32 {
@@ -208,20 +208,20 @@ fn a_serializable_transaction_conflicts_with_what_changed_of_its_reads_and_nothi
         assert_eq!(scan.next().unwrap().unwrap().0, b"f");
         assert_eq!(scan.next().unwrap().unwrap().0, b"d");
     };
-    let all: Read = |transaction, table| drop(crate::all(transaction, table));
+    let all: Read = |transaction, table| drop(super::all(transaction, table));
     for (read, touched) in [(get, "d"), (scan, "cdef"), (back, "def"), (all, "abcdefgh")] {
         for other in ["a", "b", "c", "d", "e", "f", "g", "h"] {
             for deletes in [false, true] {
                 let (db, table) = database(false);
-                crate::set(&db, table, &[("b", "1"), ("d", "1"), ("f", "1"), ("g", "1")]);
+                super::set(&db, table, &[("b", "1"), ("d", "1"), ("f", "1"), ("g", "1")]);
                 let mut transaction = db.begin_serializable().unwrap();
                 read(&transaction, table);
                 transaction.put(table, b"x", b"1").unwrap();
                 match deletes {
-                    true => crate::delete(&db, table, other),
-                    false => crate::set(&db, table, &[(other, "2")]),
+                    true => super::delete(&db, table, other),
+                    false => super::set(&db, table, &[(other, "2")]),
                 }
-                let conflicts = crate::is_conflict(transaction.commit());
+                let conflicts = super::is_conflict(transaction.commit());
                 assert_eq!(conflicts, touched.contains(other), "{touched} {other} {deletes}");
             }
         }
@@ -231,17 +231,17 @@ fn a_serializable_transaction_conflicts_with_what_changed_of_its_reads_and_nothi
 #[test]
 fn of_two_that_would_skew_the_first_to_commit_wins_and_readers_always_may() {
     let (db, table) = database(false);
-    crate::set(&db, table, &[("alice", "on call"), ("bob", "on call")]);
+    super::set(&db, table, &[("alice", "on call"), ("bob", "on call")]);
     let (mut a, mut b) = (db.begin_serializable().unwrap(), db.begin_serializable().unwrap());
     let reader = db.begin_serializable().unwrap();
     for (transaction, other) in [(&a, "bob"), (&b, "alice"), (&reader, "alice")] {
-        assert_eq!(crate::get(transaction, table, other).unwrap(), "on call");
+        assert_eq!(super::get(transaction, table, other).unwrap(), "on call");
     }
     a.put(table, b"alice", b"off").unwrap();
     b.put(table, b"bob", b"off").unwrap();
     a.commit().unwrap();
-    assert!(crate::is_conflict(b.commit()));
+    assert!(super::is_conflict(b.commit()));
     reader.commit().unwrap();
-    let states: BTreeMap<_, _> = crate::all(&db.begin_read().unwrap(), table).into_iter().collect();
+    let states: BTreeMap<_, _> = super::all(&db.begin_read().unwrap(), table).into_iter().collect();
     assert_eq!((&states["alice"][..], &states["bob"][..]), ("off", "on call"));
 }

@@ -7,8 +7,6 @@
 mod failing;
 mod history;
 mod life;
-#[path = "../shapes/mod.rs"]
-mod shapes;
 mod world;
 
 use std::sync::Arc;

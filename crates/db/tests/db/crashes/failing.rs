@@ -5,8 +5,8 @@ use frostline_db::{Db, Direction};
 use frostline_zone::{Device, Fault};
 use rand::RngExt;
 
-use crate::UNITS;
-use crate::life::{Life, Tally};
+use super::UNITS;
+use super::life::{Life, Tally};
 
 /// Uses a database that may have failed in any way, and changes nothing in it.
 fn look_around(db: &Db) {

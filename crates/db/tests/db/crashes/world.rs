@@ -6,7 +6,7 @@ use frostline_db::{Commit, Db, DbError, Direction, Table, Transaction};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::history::{Content, History, Place, TABLES, Value, Written};
+use super::history::{Content, History, Place, TABLES, Value, Written};
 use crate::shapes::{Load, SHAPES, SLOT, Step, enough_pages};
 
 const NAMES: [&str; 5] = ["accounts", "b", "customers", "d", "e"];

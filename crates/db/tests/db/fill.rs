@@ -3,18 +3,16 @@
 //!
 //! `FROSTLINE_QUEUE=n` lets n records go through a queue.
 
-mod shapes;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::shapes::{Load, SHAPES, SLOT, Shape, Step, enough_pages};
 use frostline_db::{Check, Create, Db, Direction, Options, Table, Transaction};
 use frostline_store::{Cleaning, Format};
 use frostline_zone::{Device, Shape as DeviceShape, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use shapes::{Load, SHAPES, SLOT, Shape, Step, enough_pages};
 
 fn device(log_bytes: u64) -> Arc<dyn Device> {
     let shape =

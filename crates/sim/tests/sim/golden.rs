@@ -2,7 +2,7 @@
 //! `golden.txt` and, for a trace with hotness records, in `golden_hotness.txt`. A change that moves
 //! one of them must explain it.
 //!
-//! `FROSTLINE_BLESS=1 cargo test -p frostline-sim --test golden` writes the tables anew.
+//! `FROSTLINE_BLESS=1 cargo test -p frostline-sim --test sim golden::` writes the tables anew.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

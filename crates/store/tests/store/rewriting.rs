@@ -1,14 +1,12 @@
 //! Cleaning takes newer versions of a victim's pages from an engine's buffer.
 
-mod versioned;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
+use crate::versioned::{Contents, Writer};
 use frostline_random::SplitMix;
 use frostline_store::{Buffer, Cleaning, Compression, Format, Open, PageWrite, Store};
 use frostline_zone::{Device, Shape, in_memory};
-use versioned::{Contents, Writer};
 
 const PAGES: u32 = 400;
 /// Contents are so regular that compressed images would be shorter than any delta.

@@ -2,7 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod on_one_medium;
-#[path = "../suite/mod.rs"]
+#[path = "../../suite/mod.rs"]
 mod suite;
 
 use std::fs::File;
@@ -325,7 +325,7 @@ fn many_files_are_flushed_by_one_thread_if_the_system_gives_no_other() {
     if std::env::var(NO_THREADS.0).is_err() {
         // The limit is of a process, which runs this test alone.
         let mut alone = Command::new(std::env::current_exe().unwrap());
-        let name = "many_files_are_flushed_by_one_thread_if_the_system_gives_no_other";
+        let name = "devices::many_files_are_flushed_by_one_thread_if_the_system_gives_no_other";
         alone.args(["--exact", name, "--test-threads=1"]).env(NO_THREADS.0, NO_THREADS.1);
         let out = alone.output().unwrap();
         let said = String::from_utf8_lossy(&out.stdout);

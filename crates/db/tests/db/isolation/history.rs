@@ -9,7 +9,7 @@ use frostline_db::{Db, DbError, Direction, Table};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::{database, is_sound};
+use super::{database, is_sound};
 
 const KEYS: u8 = 40;
 

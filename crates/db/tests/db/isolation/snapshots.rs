@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use frostline_db::{Db, Table, Transaction};
 
-use crate::{all, database, delete, get, is_sound, set};
+use super::{all, database, delete, get, is_sound, set};
 
 /// Keys long enough for trees of several levels.
 fn key(n: u32) -> String {

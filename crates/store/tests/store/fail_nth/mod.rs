@@ -7,8 +7,6 @@
 //! failures were tried.
 
 mod user;
-#[path = "../versioned/mod.rs"]
-mod versioned;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -7,7 +7,7 @@
 //!
 //! `FROSTLINE_SMALL_WORLD=n` tries histories of n steps.
 
-#[path = "../../zone/tests/worlds/mod.rs"]
+#[path = "../../../zone/tests/worlds/mod.rs"]
 mod worlds;
 
 use std::collections::BTreeMap;

@@ -3,19 +3,17 @@
 //!
 //! `FROSTLINE_STRESS_SEEDS=n` goes on for longer, and `FROSTLINE_STRESS_SEED=n` begins elsewhere.
 
-mod shapes;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use crate::shapes::{Load, SHAPES, SLOT, Step, enough_pages};
 use frostline_db::{Create, Db, DbError, Direction, Options, Replacement, Table};
 use frostline_store::{Cleaning, Format};
 use frostline_zone::{Device, Fault, Faulty, Shape, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use shapes::{Load, SHAPES, SLOT, Step, enough_pages};
 
 /// Accounts, whose sum stays.
 const ACCOUNTS: u32 = 60;

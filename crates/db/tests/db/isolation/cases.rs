@@ -1,6 +1,6 @@
 //! Two transactions at a time, in every order that could go wrong.
 
-use crate::{all, database, delete, get, is_conflict, set};
+use super::{all, database, delete, get, is_conflict, set};
 
 #[test]
 fn what_is_not_committed_is_seen_by_nobody_else() {

@@ -9,7 +9,7 @@ use frostline_store::{Cleaning, Compression, Format, StoreError};
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, Tail, in_memory};
 use rand::RngExt;
 
-use crate::world::World;
+use super::world::World;
 
 /// The activity during which the power was cut.
 #[derive(Default)]

@@ -3,7 +3,7 @@
 //!
 //! A fixture is what each zone of a device holds, its length (4 bytes) first, compressed. Some
 //! pages have deltas, and some of these tails. They are made anew, for a new version of the format
-//! only, by `cargo test -p frostline-store --test fixtures -- --ignored`.
+//! only, by `cargo test -p frostline-store --test store fixtures:: -- --ignored`.
 
 use std::ops::Range;
 use std::path::PathBuf;
