@@ -159,7 +159,7 @@ impl State {
     /// Bytes that all records take.
     fn used_bytes(&self) -> u64 {
         let layout = &self.layout;
-        self.volume.valid_units() * u64::from(layout.sizes.unit())
+        self.volume.log().valid_units() * u64::from(layout.sizes.unit())
             + self.valid_pages() * layout.beside_image()
             + self.valid_deltas() * BESIDE_DELTA as u64
     }
@@ -246,7 +246,7 @@ impl State {
 
     /// Bytes of the images of all pages.
     pub(crate) fn data_bytes(&self) -> u64 {
-        let images = self.volume.valid_units().saturating_sub(self.changes().all as u64);
+        let images = self.volume.log().valid_units().saturating_sub(self.changes().all as u64);
         images * u64::from(self.layout.sizes.unit())
     }
 
@@ -258,7 +258,7 @@ impl State {
             Some(_) => zone,
             None => u64::from(self.zones.get(image.zone).pages) * PAGE as u64,
         };
-        let written: u64 = self.volume.images().into_iter().map(written).sum();
+        let written: u64 = self.volume.log().images().into_iter().map(written).sum();
         (total, written.min(total))
     }
 

@@ -85,9 +85,9 @@ impl State {
         target.limit_copies(user_bytes, relocated_bytes, zone_bytes);
         let ((_, written), data) = (self.written_bytes(), self.data_bytes());
         if data > 0 && written > 0 {
-            let valid = 1.0 - self.volume.garbage_proportion();
+            let valid = 1.0 - self.volume.log().garbage_proportion();
             let share = target.share(written as f64 / data as f64 * valid);
-            self.volume.set_gp(share)?;
+            self.volume.log_mut().set_gp(share)?;
         }
         self.space_target = Some(target);
         Ok(())
