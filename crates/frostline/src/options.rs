@@ -193,8 +193,8 @@ impl Options {
     /// much again. The store then is cleaned when it takes more, in place of above a
     /// [share of garbage](Options::gp). Less space costs more bytes written: 1.3 about a half more
     /// than 1.8. Data are the pages that records are in, as compressed as they are; the log and the
-    /// map, some megabytes, come on top. A target that would copy nearly everything again and again
-    /// is met as far as 5 % of garbage allow.
+    /// map, some megabytes, come on top. A target is met as far as 5 % of garbage allow, and as
+    /// cleaning copies no more than four bytes for each that is written.
     pub fn space(mut self, over_data: f64) -> Self {
         self.space = Some(over_data);
         self

@@ -98,7 +98,8 @@ pub struct Open {
     /// Space over data that the store may take, above 1: it is cleaned when it takes more, whatever
     /// the [garbage proportion](Format::gp) that it was formatted with. Space is what is written in
     /// zones for pages; data are the images of all pages ([`Space`](crate::Space)). Less space means
-    /// more copies. What can't be had without copying nearly everything is not met.
+    /// more copies. A target is met as far as 5 % of garbage allow, and as cleaning copies no more
+    /// than four bytes for each that is written.
     pub space: Option<f64>,
     /// How images are compressed, where that makes them shorter. Where contents do not compress
     /// only some are tried.
