@@ -55,19 +55,14 @@ macro_rules! methods {
                 }
 
                 /// Knowledge that the scheme would have to learn again after a restart: at most
-                /// [`Scheme::MOST_MEMORY`] bytes.
+                /// [so many](Wants::most_memory) bytes.
                 fn memory(&self) -> Vec<u8> {
                     Vec::new()
                 }
 
-                /// [`Scheme::BATCHED`] as a method, for a scheme whose type is not known.
-                fn is_batched(&self) -> bool {
-                    Self::BATCHED
-                }
-
-                /// [`Scheme::SEES_OTHERS`] as a method, for a scheme whose type is not known.
-                fn sees_others(&self) -> bool {
-                    Self::SEES_OTHERS
+                /// [`Scheme::WANTS`] as a method, for a scheme whose type is not known.
+                fn wants(&self) -> Wants {
+                    Self::WANTS
                 }
 
                 /// Bytes the scheme holds besides the per-page state.
@@ -98,7 +93,7 @@ macro_rules! methods {
                 fn on_request(&mut self, _request: &Request) {}
 
                 /// The user reads pages. Only a replay of a trace calls it, for a scheme that
-                /// [wants reads](Scheme::WANTS_READS).
+                /// [wants reads](Wants::reads).
                 fn on_read(&mut self, _request: &Request) {}
 
                 /// A page was trimmed.
@@ -118,8 +113,7 @@ macro_rules! methods {
                 fn on_reclaimed(&mut self, _zone: &ZoneEvent) {}
 
                 /// Chooses victims into `choice`: the one that the policy picks, unless the scheme
-                /// has its own victim side ([`OWN_VICTIM`](Scheme::OWN_VICTIM)), which ignores the
-                /// policy, or [orders cleaning](Scheme::ORDERS_CLEANING).
+                /// has a part in the choice ([`Victims`](crate::Victims)).
                 fn pick(
                     &mut self,
                     zones: &ZoneView<'_>,

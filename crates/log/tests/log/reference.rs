@@ -158,7 +158,7 @@ impl Model {
             following,
             hotness: None,
         };
-        if self.scheme.sees_others() {
+        if self.scheme.wants().others {
             let at = |lba: u32| self.states.get(&lba).filter(|_| self.map.contains_key(&lba));
             self.scheme.on_neighbour(at(lba + 1), self.now);
             if let Some(page) = at(self.turn) {
@@ -363,7 +363,7 @@ impl Model {
         let lbas: Vec<_> = records.iter().map(|(word, _)| word & MAX_LBA).collect();
         let ZoneEvent { zone, class, now } = victim;
         let mut classes = vec![together.map(|class| class as u8); lbas.len()];
-        if self.scheme.is_batched() && together.is_none() {
+        if self.scheme.wants().batches && together.is_none() {
             let states: Vec<_> = lbas.iter().map(|lba| self.states[lba]).collect();
             let last: Vec<_> = records.iter().map(|(word, _)| word & WORD_LAST != 0).collect();
             let pages = Pages { lbas: &lbas, states: &states, hotness: None, last: &last };

@@ -14,7 +14,7 @@
 //! their own.
 
 use crate::{
-    BuildError, Info, PageState, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite,
+    BuildError, Info, PageState, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite, Wants,
     log2_1p,
 };
 
@@ -93,7 +93,7 @@ impl Scheme for Lifespan {
             ),
         ],
     };
-    const WANTS_HOTNESS: bool = true;
+    const WANTS: Wants = Wants { hotness: true, ..Wants::NOTHING };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes = params.whole(Self::INFO.params, "classes")?;

@@ -16,7 +16,8 @@
 use crate::meta_cache::MetaCache;
 use crate::{
     BuildError, Classified, Classifier, ClassifierSetup, Info, LARGEST_CLASSIFIER, Param, Params,
-    Relocation, Request, Scheme, Setup, ShortLiving, UserWrite, ZoneEvent, ZoneView,
+    Relocation, Request, Scheme, Setup, ShortLiving, UserWrite, Victims, Wants, ZoneEvent,
+    ZoneView,
 };
 
 /// Classes: short-living, long-living, relocated once, up to five times.
@@ -72,10 +73,13 @@ impl Scheme for Phftl {
             ),
         ],
     };
-    const VICTIM: &'static str = "adjusted-greedy";
-    const PER_REQUEST: bool = true;
-    const WANTS_READS: bool = true;
-    const MOST_MEMORY: usize = LARGEST_CLASSIFIER;
+    const WANTS: Wants = Wants {
+        requests: true,
+        reads: true,
+        most_memory: LARGEST_CLASSIFIER,
+        victims: Victims::Policy("adjusted-greedy"),
+        ..Wants::NOTHING
+    };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let percent = params.real(Self::INFO.params, "window")?;

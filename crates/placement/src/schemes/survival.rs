@@ -28,6 +28,7 @@ use crate::survival::tally::AgeTally;
 use crate::verdicts::Verdicts;
 use crate::{
     BuildError, Info, PageState, Param, Params, Relocation, Room, Scheme, Setup, Stamp, UserWrite,
+    Victims, Wants,
 };
 
 /// The class of a cell that was not used since the clusters were fitted.
@@ -259,9 +260,12 @@ impl Scheme for Survival {
             ),
         ],
     };
-    const VICTIM: &'static str = "survival";
-    const SEES_OTHERS: bool = true;
-    const WANTS_HOTNESS: bool = true;
+    const WANTS: Wants = Wants {
+        others: true,
+        hotness: true,
+        victims: Victims::Policy("survival"),
+        ..Wants::NOTHING
+    };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let clustered = params.whole(Self::INFO.params, "classes")?;

@@ -40,7 +40,7 @@ impl<S: Scheme> PageReplay<S> {
             let run = (self.log.slack().min(1 << 28) as usize).min(range.end - next);
             let (written, stop) = self.append(writes, next, next + run);
             self.log.end_run(written as u64);
-            if S::BATCHED {
+            if S::WANTS.batches {
                 self.hotness.record(writes, next..next + written, self.map.len())?;
             }
             next += written;
@@ -81,7 +81,7 @@ impl<S: Scheme> PageReplay<S> {
             } else {
                 prefetch::<_, 1>(map, ahead)
             }
-            if S::FETCHES {
+            if S::WANTS.fetches {
                 scheme.fetch(ahead as u32);
             }
             let lba = word & MAX_LBA;
@@ -101,7 +101,7 @@ impl<S: Scheme> PageReplay<S> {
                 return (k, Stop::BadLba(lba));
             };
             let valid = valid_before + zones.firsts();
-            if S::PER_REQUEST && writes.begins(from + k) {
+            if S::WANTS.requests && writes.begins(from + k) {
                 let pages = (writes.request_end(from + k) - (from + k)) as u32;
                 scheme.on_request(&Request { lba, pages, now, valid });
             }
