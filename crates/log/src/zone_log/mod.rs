@@ -185,7 +185,6 @@ impl<S: Scheme> ZoneLog<S> {
 
     /// Opens a zone for `class`. False if no zone is free.
     fn open_zone(&mut self, class: usize) -> bool {
-        debug_assert!(self.open[class].is_closed(), "class {class} has an open zone");
         let Some(zone) = self.take_free() else {
             return false;
         };
@@ -199,6 +198,8 @@ impl<S: Scheme> ZoneLog<S> {
 
     /// The class goes on in a zone of which so many units are used.
     fn begin_zone(&mut self, class: usize, zone: u32, used: u32) {
+        assert_eq!(self.open_zones[class], 0, "class {class} has an open zone");
+        assert!(used < self.zone_units, "zone {zone} has no slot left");
         let first = zone << self.shift;
         let gap = zone.wrapping_mul((1 << self.shift) - self.zone_units);
         let (slot, end) = (first.wrapping_add(used), first.wrapping_add(self.zone_units));
@@ -217,7 +218,9 @@ impl<S: Scheme> ZoneLog<S> {
         self.settle(class);
         self.open[class] = Cursor::CLOSED;
         self.chunks[class] = ZoneChunks::default();
-        std::mem::take(&mut self.open_zones[class])
+        let zone = std::mem::take(&mut self.open_zones[class]);
+        assert_ne!(zone, 0, "class {class} has no open zone");
+        zone
     }
 
     /// Updates the counts of a class up to its cursor: all pages appended since the last update
@@ -289,20 +292,6 @@ impl<S: Scheme> ZoneLog<S> {
             self.zones.clamp(self.now);
         }
         is_due
-    }
-
-    /// Goes on with a scheme that begins anew, as a store does that is closed and opened: the
-    /// scheme recalls what the one before remembers, and sees the zones being opened and sealed, as
-    /// if it happened now.
-    pub(crate) fn restart(&mut self, mut scheme: S) {
-        scheme.recall(&self.scheme.memory());
-        self.scheme = scheme;
-        for ZoneImage { zone, opened_at, sealed_at, .. } in self.images() {
-            self.scheme.on_opened(&self.zones.event(zone, opened_at));
-            if let Some(at) = sealed_at {
-                self.scheme.on_sealed(&self.zones.event(zone, at), &self.zones.view(at));
-            }
-        }
     }
 
     /// The slot with this number.

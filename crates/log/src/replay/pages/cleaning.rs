@@ -202,6 +202,19 @@ impl<S: Scheme> PageReplay<S> {
         Ok(moved)
     }
 
+    /// Appends a page that ended its run because its class had no open zone, to a class that has
+    /// one now.
+    pub(super) fn append_alone(&mut self, word: u32, class: usize) -> Result<(), LogError> {
+        // The zone may be new.
+        self.words.cover(self.log.slots())?;
+        let cursor = &mut self.log.run().open[class];
+        assert!(!cursor.is_closed(), "class {class} has room");
+        self.map[(word & MAX_LBA) as usize].slot = cursor.slot;
+        self.words[cursor.place()] = word;
+        cursor.slot += 1;
+        Ok(())
+    }
+
     /// Lets the scheme place all valid pages of a victim at once.
     fn ask_batch(&mut self, zone: u32) {
         let pages = self.log.zone_units() as usize;

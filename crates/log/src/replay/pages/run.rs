@@ -10,6 +10,7 @@ use frostline_placement::prefetch::{AHEAD, prefetch};
 use frostline_placement::{Request, Scheme, UserWrite};
 
 use super::PageReplay;
+use crate::map::Map;
 use crate::survey::{TOGETHER, sees_others};
 use crate::writes::Writes;
 use crate::zone_log::{Run, ZoneLog};
@@ -61,6 +62,14 @@ impl<S: Scheme> PageReplay<S> {
             self.sweep_if_due();
         }
         Ok(())
+    }
+
+    /// Clamps the states of pages, if it is time for that.
+    fn sweep_if_due(&mut self) {
+        if self.log.sweep_if_due() {
+            let (scheme, now) = (self.log.scheme(), self.log.now());
+            self.map.each_page(&mut |page| scheme.clamp(page, now));
+        }
     }
 
     /// The inner loop. Returns the number of pages written.
