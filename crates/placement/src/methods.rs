@@ -28,30 +28,10 @@ macro_rules! methods {
                     None
                 }
 
-                /// True if the log seals an open zone early when it hardly fills and its garbage
-                /// builds up. Worth it for a scheme that gives some classes few pages. The
-                /// published schemes wait until zones are full.
-                fn seals_stale(&self) -> bool {
-                    false
-                }
-
                 /// The class of short-living pages and the lifespan that counts as short, if the
                 /// scheme has both. Victim policies that spare the zones of this class use it.
                 fn short_living(&self) -> Option<ShortLiving> {
                     None
-                }
-
-                /// Meta pages at the tail of each zone, which the scheme fills with its state of
-                /// the zone's pages. They count as written when the zone is sealed. A driver that
-                /// keeps the state elsewhere, as a store does, has none.
-                fn meta_pages(&self) -> u32 {
-                    0
-                }
-
-                /// True if the scheme itself counts the pages of zones, so that it works only where
-                /// every page takes one slot.
-                fn whole_pages_only(&self) -> bool {
-                    false
                 }
 
                 /// Knowledge that the scheme would have to learn again after a restart: at most
@@ -60,7 +40,7 @@ macro_rules! methods {
                     Vec::new()
                 }
 
-                /// [`Scheme::WANTS`] as a method, for a scheme whose type is not known.
+                /// [`Scheme::WANTS`], or what of it depends on parameters and inner schemes.
                 fn wants(&self) -> Wants {
                     Self::WANTS
                 }

@@ -25,6 +25,17 @@ pub struct Wants {
     pub hotness: bool,
     /// True if a replay shall call [`on_read`](crate::Scheme::on_read) for the reads of a trace.
     pub reads: bool,
+    /// True if the scheme itself counts the pages of zones, so that it works only where every page
+    /// takes one slot.
+    pub whole_pages: bool,
+    /// True if the log shall seal an open zone early when it hardly fills and its garbage builds
+    /// up. Worth it for a scheme that gives some classes few pages. The published schemes wait until
+    /// zones are full.
+    pub seals_stale: bool,
+    /// Meta pages at the tail of each zone, which the scheme fills with its state of the zone's
+    /// pages. They count as written when the zone is sealed. A driver that keeps the state
+    /// elsewhere, as a store does, has none.
+    pub meta_pages: u32,
     /// The choice of victims.
     pub victims: Victims,
     /// The most bytes of [`memory`](crate::Scheme::memory).
@@ -55,6 +66,9 @@ impl Wants {
         fetches: false,
         hotness: false,
         reads: false,
+        whole_pages: false,
+        seals_stale: false,
+        meta_pages: 0,
         victims: Victims::Policy("cost-benefit"),
         most_memory: LARGEST_MEMORY,
     };

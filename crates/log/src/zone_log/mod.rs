@@ -111,7 +111,7 @@ impl<S: Scheme> ZoneLog<S> {
         numbering: Numbering,
     ) -> Result<Self, LogError> {
         let has_numbers = numbering == Numbering::Kept;
-        let meta_pages = if has_numbers { scheme.meta_pages() } else { 0 };
+        let meta_pages = if has_numbers { scheme.wants().meta_pages } else { 0 };
         if !(16..=1 << 30).contains(&options.zone_pages) || meta_pages >= options.zone_pages {
             return Err(LogError::ZoneSize { pages: options.zone_pages });
         }
@@ -121,7 +121,7 @@ impl<S: Scheme> ZoneLog<S> {
             return Err(LogError::Units { units: page_units, most: Options::MOST_UNITS });
         }
         debug_assert!(options.chunks.is_none_or(|shape| shape.page_units == page_units));
-        if page_units > 1 && (meta_pages > 0 || scheme.whole_pages_only()) {
+        if page_units > 1 && (meta_pages > 0 || scheme.wants().whole_pages) {
             return Err(LogError::WholePages);
         }
         let classes = scheme.classes().max(1);

@@ -92,7 +92,7 @@ impl Model {
     ) -> Self {
         let scheme = AnyScheme::of(scheme).expect("a page state of so many words");
         let classes = scheme.classes();
-        let zone_pages = options.zone_pages - scheme.meta_pages();
+        let zone_pages = options.zone_pages - scheme.wants().meta_pages;
         let options = Options { zone_pages, ..options };
         let mut model = Model {
             scheme,
@@ -261,7 +261,7 @@ impl Model {
     /// garbage lies in open zones.
     fn seal_stale(&mut self) {
         let is_last = self.free.len() < 2 && self.options.capacity.zones().is_some();
-        let seals_stale = self.scheme.seals_stale();
+        let seals_stale = self.scheme.wants().seals_stale;
         for class in 0..self.open.len() {
             let is_short = is_last && self.room(class) < self.options.page_units as usize;
             let ends = |&zone: &u32| is_short || seals_stale && self.is_stale(zone);
@@ -527,7 +527,7 @@ impl Model {
         }
         self.open[class] = None;
         self.table.seal(zone, self.now);
-        self.counts.meta_pages += u64::from(self.scheme.meta_pages());
+        self.counts.meta_pages += u64::from(self.scheme.wants().meta_pages);
         self.scheme.on_sealed(&self.event(zone), &self.table.view(self.now));
     }
 

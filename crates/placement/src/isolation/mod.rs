@@ -238,8 +238,11 @@ impl<I: Isolation> Scheme for Isolated<I> {
         self.inner.on_request(request);
     }
 
+    /// Separate classes divide the pages among more zones; the paper's shared class does not.
     fn wants(&self) -> Wants {
-        Wants { others: self.inner.wants().others, ..Self::WANTS }
+        let inner = self.inner.wants();
+        let seals_stale = self.separate || inner.seals_stale;
+        Wants { others: inner.others, whole_pages: inner.whole_pages, seals_stale, ..Self::WANTS }
     }
 
     #[inline(always)]
@@ -307,15 +310,6 @@ impl<I: Isolation> Scheme for Isolated<I> {
 
     fn fast22(&mut self) -> Option<&mut dyn Fast22> {
         Some(self)
-    }
-
-    /// Separate classes divide the pages among more zones; the paper's shared class does not.
-    fn seals_stale(&self) -> bool {
-        self.separate || self.inner.seals_stale()
-    }
-
-    fn whole_pages_only(&self) -> bool {
-        self.inner.whole_pages_only()
     }
 
     fn on_trim(&mut self, lba: u32) {

@@ -161,6 +161,8 @@ impl Scheme for Dogi {
     const WANTS: Wants = Wants {
         most_memory: LARGEST_FORECASTER + 64,
         victims: Victims::Ordered("greedy"),
+        whole_pages: true,
+        seals_stale: true,
         ..Wants::NOTHING
     };
 
@@ -261,11 +263,6 @@ impl Scheme for Dogi {
         choice.victims.extend(victim);
     }
 
-    /// A group that was given up has an open zone, which hardly fills.
-    fn seals_stale(&self) -> bool {
-        true
-    }
-
     fn memory(&self) -> Vec<u8> {
         match self.course.memory() {
             learned if learned.is_empty() => learned,
@@ -284,10 +281,6 @@ impl Scheme for Dogi {
             self.division = division;
             self.habits.resume();
         }
-    }
-
-    fn whole_pages_only(&self) -> bool {
-        true
     }
 
     fn bytes(&self) -> usize {

@@ -134,8 +134,13 @@ impl Scheme for Midas {
         ],
     };
     // Its model counts the copies of greedy cleaning.
-    const WANTS: Wants =
-        Wants { fetches: true, victims: Victims::Ordered("greedy"), ..Wants::NOTHING };
+    const WANTS: Wants = Wants {
+        fetches: true,
+        victims: Victims::Ordered("greedy"),
+        whole_pages: true,
+        seals_stale: true,
+        ..Wants::NOTHING
+    };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let hot = params.word(Self::INFO.params, "hot")? == "yes";
@@ -256,15 +261,6 @@ impl Scheme for Midas {
             self.merge(0);
             choice.victims.extend(policy.pick(zones));
         }
-    }
-
-    fn whole_pages_only(&self) -> bool {
-        true
-    }
-
-    /// A group that was given up has an open zone, which hardly fills.
-    fn seals_stale(&self) -> bool {
-        true
     }
 
     fn memory(&self) -> Vec<u8> {

@@ -90,6 +90,7 @@ impl Scheme for Ora {
     const WANTS: Wants = Wants {
         foresight: Foresight::Lifespans,
         victims: Victims::Ordered("greedy"),
+        whole_pages: true,
         ..Wants::NOTHING
     };
     // Its model counts the copies of greedy cleaning.
@@ -152,10 +153,6 @@ impl Scheme for Ora {
         if !self.groups.pick(zones, policy, choice) {
             choice.victims.extend(policy.pick(zones));
         }
-    }
-
-    fn whole_pages_only(&self) -> bool {
-        true
     }
 
     fn bytes(&self) -> usize {

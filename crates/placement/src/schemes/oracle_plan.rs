@@ -126,6 +126,7 @@ impl Scheme for OraclePlan {
     const WANTS: Wants = Wants {
         foresight: Foresight::Lifespans,
         victims: Victims::Own("oracle-plan"),
+        whole_pages: true,
         ..Wants::NOTHING
     };
 
@@ -186,10 +187,6 @@ impl Scheme for OraclePlan {
         let scored = zones.candidates().map(|zone| (self.score(zones, zone), zone));
         let least = scored.min_by(|(a, i), (b, j)| a.total_cmp(b).then(i.cmp(j)));
         choice.victims.extend(least.map(|(_, zone)| zone));
-    }
-
-    fn whole_pages_only(&self) -> bool {
-        true
     }
 
     fn bytes(&self) -> usize {

@@ -78,6 +78,7 @@ impl Scheme for Phftl {
         reads: true,
         most_memory: LARGEST_CLASSIFIER,
         victims: Victims::Policy("adjusted-greedy"),
+        whole_pages: true,
         ..Wants::NOTHING
     };
 
@@ -153,12 +154,8 @@ impl Scheme for Phftl {
         }
     }
 
-    fn meta_pages(&self) -> u32 {
-        self.meta.as_ref().map_or(0, MetaCache::pages)
-    }
-
-    fn whole_pages_only(&self) -> bool {
-        true
+    fn wants(&self) -> Wants {
+        Wants { meta_pages: self.meta.as_ref().map_or(0, MetaCache::pages), ..Self::WANTS }
     }
 
     fn short_living(&self) -> Option<ShortLiving> {
@@ -247,7 +244,7 @@ mod tests {
     #[test]
     fn metadata_takes_36_bytes_a_page_unless_it_is_free() {
         // 113 states of 36 bytes fit into 4 KiB.
-        assert_eq!(phftl("phftl").meta_pages(), 9);
-        assert_eq!(phftl("phftl:meta=free").meta_pages(), 0);
+        assert_eq!(phftl("phftl").wants().meta_pages, 9);
+        assert_eq!(phftl("phftl:meta=free").wants().meta_pages, 0);
     }
 }

@@ -264,6 +264,7 @@ impl Scheme for Survival {
         others: true,
         hotness: true,
         victims: Victims::Policy("survival"),
+        seals_stale: true,
         ..Wants::NOTHING
     };
 
@@ -389,11 +390,6 @@ impl Scheme for Survival {
     fn holds_frozen(&self, class: usize) -> bool {
         let centre = self.clusters.centres().get(class).and_then(Option::as_ref);
         centre.is_some_and(|centre| probability(centre[HORIZONS - 1]) > 0.5)
-    }
-
-    /// Some classes get few pages.
-    fn seals_stale(&self) -> bool {
-        true
     }
 
     fn memory(&self) -> Vec<u8> {

@@ -323,7 +323,7 @@ impl Cleaner {
                 state = self.core.pause(state)?;
             }
             let Some((device_zone, _)) = state.zones.next_reset() else { break };
-            debug_assert!(!state.holds_pages(device_zone), "a zone with pages is reset");
+            assert!(!state.holds_pages(device_zone), "a zone with pages is reset");
             drop(state);
             let reset = of_zone(self.core.device.reset(device_zone))?;
             let mut state = self.core.state()?;
