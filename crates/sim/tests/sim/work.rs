@@ -7,7 +7,7 @@ use std::cell::Cell;
 // The simulator has the log of every scheme compiled: linked with it, they are not compiled again.
 use frostline_sim as _;
 
-use frostline_log::{Options, Volume, Writes};
+use frostline_log::{Options, PageReplay, Replay as _, Writes};
 use frostline_placement::registry::SCHEMES;
 use frostline_placement::{Foresight, Scheme, Setup, victims};
 use frostline_placement::{SchemeSpec, Visitor};
@@ -63,15 +63,15 @@ impl Visitor for Measure<'_> {
     fn visit<S: Scheme>(self, scheme: S) -> Work {
         let policy = victims::build("cost-benefit", 1).unwrap();
         let options = Options::elastic(ZONE_PAGES, PAGES, 0.15);
-        let mut volume = Volume::new(options, scheme, policy).unwrap();
+        let mut replay = PageReplay::new(options, scheme, policy).unwrap();
         let writes = Writes::new(self.0);
         let half = self.0.len() / 2;
-        volume.write(&writes, 0..half).unwrap();
-        volume.reset_counts();
+        replay.write(&writes, 0..half).unwrap();
+        replay.log_mut().reset_counts();
         let before = ALLOCATIONS.get();
-        volume.write(&writes, half..self.0.len()).unwrap();
+        replay.write(&writes, half..self.0.len()).unwrap();
         let allocations = ALLOCATIONS.get() - before;
-        let counts = volume.counts();
+        let counts = replay.log_mut().counts();
         Work { mean_run: counts.user_writes as f64 / counts.runs as f64, allocations }
     }
 }

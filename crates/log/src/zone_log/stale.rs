@@ -16,13 +16,12 @@
 
 use frostline_placement::Scheme;
 
-use crate::map::Map;
-use crate::volume::Volume;
+use super::ZoneLog;
 
 /// One in this many slots of an open zone is garbage at least when it is sealed for its garbage.
 const LEAST: u32 = 4;
 
-impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
+impl<S: Scheme> ZoneLog<S> {
     /// Seals stale zones [early](Self::end_early), if cleaning is due. To be called before each
     /// choice of victims. Returns the numbers of the zones.
     pub fn end_stale(&mut self) -> Vec<u32> {
@@ -36,8 +35,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             let cursor = self.open[class];
             let is_short = is_last && self.room(class) < self.options.page_units;
             if !cursor.is_closed() && (is_short || seals_stale && self.is_stale(class)) {
-                self.end_early(class);
                 stale.push(self.open_zones[class]);
+                self.end_early(class);
             }
         }
         if seals_stale && let Some(class) = self.most_garbage() {

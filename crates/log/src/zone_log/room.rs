@@ -3,11 +3,10 @@
 
 use frostline_placement::Scheme;
 
+use super::ZoneLog;
 use crate::LogError;
-use crate::map::Map;
-use crate::volume::Volume;
 
-impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
+impl<S: Scheme> ZoneLog<S> {
     /// True if a zone can be opened.
     pub(crate) fn can_open(&self) -> bool {
         !self.free.is_empty()
@@ -21,14 +20,14 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     /// Units left in the open zone of a class.
     #[inline(always)]
-    pub(crate) fn room(&self, class: usize) -> u32 {
-        self.open[class].end - self.open[class].slot
+    pub(super) fn room(&self, class: usize) -> u32 {
+        self.open[class].left()
     }
 
     /// True if the zone of this class is full and waits to be closed.
     #[inline(always)]
     pub(crate) fn is_full(&self, class: usize) -> bool {
-        self.open[class].end != 0 && self.open[class].is_closed()
+        self.open_zones[class] != 0 && self.open[class].is_closed()
     }
 
     /// A class with room for a record. It is `class` itself, if need be after its open zone is
@@ -42,7 +41,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
         if self.can_open() {
             self.end_early(class);
-            if self.open_zone(class)? {
+            if self.open_zone(class) {
                 return Ok(class);
             }
         }
@@ -71,7 +70,14 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         roomiest.filter(|&class| self.room(class) >= units)
     }
 
-    pub(crate) fn full(&self) -> LogError {
+    /// Checks that there is room for a page of the user, and for one more page if this is its first
+    /// write.
+    pub(crate) fn check_room(&self, first: bool) -> Result<(), LogError> {
+        let has_pages = !first || self.valid < self.options.records();
+        if self.has_room() && has_pages { Ok(()) } else { Err(self.full()) }
+    }
+
+    fn full(&self) -> LogError {
         let slots = self.max_zones as u64 * u64::from(self.zone_units);
         LogError::Full { valid: self.valid, slots }
     }

@@ -1,11 +1,9 @@
-//! The state of a volume that a store writes down and reads back.
+//! The state of a log that a store writes down and reads back.
 
 use frostline_placement::Scheme;
 
+use super::{Padding, ZoneLog};
 use crate::LogError;
-use crate::map::Map;
-use crate::survey::Survey;
-use crate::volume::Volume;
 
 /// A zone that holds pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +33,7 @@ impl ZoneImage {
     }
 }
 
-impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
+impl<S: Scheme> ZoneLog<S> {
     /// All zones that hold pages; the sealed ones first, in the order of sealing.
     pub fn images(&self) -> Vec<ZoneImage> {
         let live = (1..self.zones.len() as u32).filter(|&z| !self.zones.is_free(z));
@@ -50,30 +48,29 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     fn image(&self, zone: u32) -> ZoneImage {
         let class = self.zones.class(zone);
-        let (cursor, open) = (self.open[class], self.is_open(zone));
+        let open = self.is_open(zone);
         ZoneImage {
             zone,
             class: class as u32,
             opened_at: self.zones.opened_at(zone),
             sealed_at: (!open).then_some(self.zones.sealed_at(zone)),
-            used: if open { self.zone_units - (cursor.end - cursor.slot) } else { self.zone_units },
+            used: self.used(zone),
             garbage: self.zones.garbage(zone),
             padding: self.padding_of(zone),
             pages: if open { self.chunks[class].pages } else { 0 },
         }
     }
 
-    /// Restores an earlier state in an empty volume: `valid` pages in these zones at time `now`.
-    /// The driver restores the map. The scheme sees the zones being opened and sealed, as if it
-    /// happened now.
-    ///
-    /// # Errors
-    /// The images contradict each other or the volume's options.
-    pub fn restore(&mut self, now: u32, valid: u64, images: &[ZoneImage]) -> Result<(), LogError> {
+    /// Restores an earlier state in an empty log.
+    pub(crate) fn restore(
+        &mut self,
+        now: u32,
+        valid: u64,
+        images: &[ZoneImage],
+    ) -> Result<(), LogError> {
         self.now = now;
         self.next_sweep = now;
         self.valid = valid;
-        self.survey.reach = self.map.reach();
         for image in images {
             self.check_image(image)?;
             self.restore_zone(image);
@@ -117,10 +114,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let ZoneImage { zone, class, opened_at, sealed_at, used, garbage, padding, pages } = *image;
         self.zones.open(zone, class as usize, opened_at);
         self.zones.discard(zone, garbage);
-        if padding > 0 {
-            self.padding[zone as usize] = padding;
-            self.early[zone as usize] = padding;
-        }
+        self.padding[zone as usize] = Padding { units: padding, early: padding };
         self.written += u64::from(used - padding);
         self.garbage += u64::from(garbage);
         let now = self.now;
@@ -138,22 +132,5 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             }
         }
         self.now = now;
-    }
-}
-
-impl<S: Scheme> Volume<S> {
-    /// Goes on with a scheme that begins anew, as a store does that is closed and opened: the
-    /// scheme recalls what the one before remembers, and sees the zones being opened and sealed, as
-    /// if it happened now.
-    pub fn restart(&mut self, mut scheme: S) {
-        scheme.recall(&self.scheme.memory());
-        self.scheme = scheme;
-        self.survey = Survey { reach: self.survey.reach, ..Survey::default() };
-        for ZoneImage { zone, opened_at, sealed_at, .. } in self.images() {
-            self.scheme.on_opened(&self.zones.event(zone, opened_at));
-            if let Some(at) = sealed_at {
-                self.scheme.on_sealed(&self.zones.event(zone, at), &self.zones.view(at));
-            }
-        }
     }
 }

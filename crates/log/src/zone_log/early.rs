@@ -2,26 +2,18 @@
 
 use frostline_placement::Scheme;
 
-use crate::map::Map;
-use crate::volume::{Cursor, Volume};
+use super::ZoneLog;
 
-impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
+impl<S: Scheme> ZoneLog<S> {
     /// Seals the open zone of `class` before it is full, because the device has no room for its
     /// last slots, or accepts no more. The slots that are left become garbage; returns their
     /// number.
     pub fn end_early(&mut self, class: usize) -> u32 {
-        let Cursor { slot, end, .. } = self.open[class];
-        if slot == end {
+        let skipped = self.room(class);
+        if skipped == 0 {
             return 0;
         }
-        let zone = self.open_zones[class];
-        let skipped = end - slot;
-        self.settle(class);
-        // A length of 0 says that no record begins in this slot.
-        if let Some(length) = self.lengths.get_mut(self.open[class].place()) {
-            *length = 0;
-        }
-        self.leave_zone(class);
+        let zone = self.leave_zone(class);
         self.zones.discard(zone, skipped);
         self.written += u64::from(skipped);
         self.garbage += u64::from(skipped);
@@ -45,6 +37,14 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
                 self.free.remove(0);
                 true
             }
+        }
+    }
+
+    /// Takes zones out of service for those that wait to be reset.
+    pub(crate) fn retire_spare(&mut self) {
+        let mut missing = self.options.spare;
+        while missing > 0 && self.retire() {
+            missing -= 1;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How a volume ends chunks of records. A store on a device writes a header before each of them,
+//! How a log ends chunks of records. A store on a device writes a header before each of them,
 //! and begins each with a page. So the last page of a chunk is padded.
 //!
 //! Padding is no garbage: cleaning a zone for it would only leave as much of it elsewhere. It is
@@ -10,11 +10,10 @@
 
 use frostline_placement::Scheme;
 
-use crate::chunk_shape::ZoneChunks;
-use crate::map::Map;
-use crate::volume::Volume;
+use super::ZoneLog;
+use super::chunk_shape::ZoneChunks;
 
-impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
+impl<S: Scheme> ZoneLog<S> {
     /// Ends the chunk of `class`: the next record of its open zone begins with a page. Where no
     /// other chunk fits behind it on the device, the zone is sealed. Nothing happens if the class
     /// has no chunk.
@@ -22,14 +21,11 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let zone = self.open_zones[class];
         let before = self.padding_of(zone);
         self.end_full_chunk(class);
-        let added = self.padding_of(zone) - before;
-        if let Some(early) = self.early.get_mut(zone as usize) {
-            *early += added;
-        }
+        self.padding[zone as usize].early += self.padding_of(zone) - before;
     }
 
     /// The same for a chunk that takes no more.
-    pub(crate) fn end_full_chunk(&mut self, class: usize) {
+    pub(super) fn end_full_chunk(&mut self, class: usize) {
         let Some(shape) = self.options.chunks else { return };
         let chunks = &mut self.chunks[class];
         let fill = std::mem::take(&mut chunks.fill);
@@ -61,7 +57,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     /// Adds a record that was placed to its class's chunk. True if the chunk takes no more: the
     /// next record might be a whole page.
-    pub(crate) fn add_to_chunk(&mut self, class: usize, lba: u64, units: u32) -> bool {
+    pub(super) fn add_to_chunk(&mut self, class: usize, lba: u64, units: u32) -> bool {
         let Some(shape) = self.options.chunks else { return false };
         let is_delta = self.options.is_delta(lba);
         let ZoneChunks { fill, pages, .. } = &mut self.chunks[class];
@@ -77,15 +73,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             return;
         }
         self.settle(class);
-        let cursor = &mut self.open[class];
-        // So that a walk through the zone passes over it: no page lies in this slot. It ends before
-        // the unused pages of a zone.
-        if let Some(length) = self.lengths.get_mut(cursor.place()) {
-            *length = u8::try_from(units).unwrap_or(0);
-        }
-        cursor.slot += units;
-        cursor.counted = cursor.slot;
-        self.padding[self.open_zones[class] as usize] += units;
+        self.open[class].take(units);
+        self.padding[self.open_zones[class] as usize].units += units;
         self.counts.skipped += u64::from(units);
     }
 }

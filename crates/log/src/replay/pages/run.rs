@@ -9,11 +9,11 @@ use std::ops::Range;
 use frostline_placement::prefetch::{AHEAD, prefetch};
 use frostline_placement::{Request, Scheme, UserWrite};
 
-use crate::memory::Array;
+use super::PageReplay;
 use crate::survey::{TOGETHER, sees_others};
-use crate::volume::{Volume, WORD_LAST};
 use crate::writes::Writes;
-use crate::{LogError, MAX_LBA};
+use crate::zone_log::{Run, ZoneLog};
+use crate::{LogError, MAX_LBA, WORD_LAST};
 
 /// The reason why a run ended.
 enum Stop {
@@ -27,92 +27,52 @@ enum Stop {
     BadLba(u32),
 }
 
-impl<S: Scheme> Volume<S> {
-    /// Writes `range` of `writes`, cleaning when the trigger asks; everything completes at once.
-    ///
-    /// # Errors
-    /// An LBA is beyond the volume, or there is no room. Earlier writes of the range stay.
-    pub fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError> {
+impl<S: Scheme> PageReplay<S> {
+    /// Writes `range` of `writes`, cleaning when the trigger asks.
+    pub(super) fn write_all(
+        &mut self,
+        writes: &Writes<'_>,
+        range: Range<usize>,
+    ) -> Result<(), LogError> {
         let mut next = range.start;
-        if S::BATCHED && writes.hotness.is_some() && self.hotness.is_empty() {
-            self.hotness = Array::zeroed(self.options.space as usize)?;
-        }
-        if let Some(write_records) = self.write_records {
-            return write_records(self, writes, range);
-        }
         while next < range.end {
-            if !self.has_room() {
-                return Err(self.full());
-            }
-            let slack = self.trigger.slack(self.garbage, self.written, self.free.len());
-            let run = (slack.min(1 << 28) as usize).min(range.end - next);
-            let (written, stop) = self.run(writes, next, run);
+            self.log.check_room(false)?;
+            let run = (self.log.slack().min(1 << 28) as usize).min(range.end - next);
+            let (written, stop) = self.append(writes, next, next + run);
+            self.log.end_run(written as u64);
             if S::BATCHED {
-                self.hear(writes, next..next + written);
+                self.hotness.record(writes, next..next + written, self.map.len())?;
             }
             next += written;
             let filled = match stop {
-                Stop::BadLba(lba) => return self.check_lba(lba.into()),
+                Stop::BadLba(lba) => {
+                    return ZoneLog::<S>::check_lba(lba.into(), self.map.len() as u64);
+                }
                 Stop::Done => None,
                 Stop::Full(class) => Some(class),
                 Stop::NoZone(class) => {
-                    let class = self.finish_write(writes.words[next - 1], class)?;
-                    self.is_full(class).then_some(class)
+                    let class = self.log.class_for_user(class, 1)?;
+                    self.append_alone(writes.words[next - 1], class)?;
+                    self.log.is_full(class).then_some(class)
                 }
             };
-            if let Some(class) = filled {
-                self.close_zone(class);
-            }
-            self.check_totals();
+            self.log.after_run(filled);
             self.clean_while_due()?;
             self.sweep_if_due();
         }
         Ok(())
     }
 
-    /// Keeps the hotness records of these writes until cleaning meets their pages.
-    pub(crate) fn hear(&mut self, writes: &Writes<'_>, range: Range<usize>) {
-        let records = writes.hotness.and_then(|hotness| hotness.get(range.clone()));
-        for (word, hotness) in writes.words[range].iter().zip(records.unwrap_or_default()) {
-            self.hotness[(word & MAX_LBA) as usize] = *hotness;
-        }
-    }
-
-    /// Appends a page that ended its run because its class had no open zone.
-    fn finish_write(&mut self, word: u32, class: usize) -> Result<usize, LogError> {
-        let class = self.class_for_user(class, 1)?;
-        let cursor = &mut self.open[class];
-        self.map[(word & MAX_LBA) as usize].slot = cursor.slot;
-        self.words[cursor.place()] = word;
-        cursor.slot += 1;
-        Ok(class)
-    }
-
-    /// Writes up to `most` pages from `from` on, and updates the totals; returns the number of
-    /// pages written, and the reason why it stopped.
-    fn run(&mut self, writes: &Writes<'_>, from: usize, most: usize) -> (usize, Stop) {
-        let (written, stop) = self.append(writes, from, from + most);
-        let firsts = self.zones.take_firsts();
-        self.valid += firsts;
-        self.counts.user_writes += written as u64;
-        self.counts.runs += 1;
-        self.now = self.now.wrapping_add(written as u32);
-        self.written += written as u64;
-        self.garbage += written as u64 - firsts;
-        (written, stop)
-    }
-
     /// The inner loop. Returns the number of pages written.
     fn append(&mut self, writes: &Writes<'_>, from: usize, to: usize) -> (usize, Stop) {
-        let (shift, valid_before) = (self.shift, self.valid);
-        let scheme = &mut self.scheme;
+        let (shift, valid_before) = (self.log.shift(), self.log.valid_pages());
+        let mut now = self.log.now();
+        let Run { scheme, open, mut zones } = self.log.run();
         let sees_others = sees_others(scheme);
         let map = &mut self.map[..];
         let words = &mut self.words[..];
-        let open = &mut self.open[..];
-        let mut zones = self.zones.overwrites();
+        let survey = &mut self.survey;
         let (run, rest) = (&writes.words[from..to], &writes.words[from..]);
-        let (mut now, survey) = (self.now, &mut self.survey);
         for (k, &word) in run.iter().enumerate() {
             let ahead = rest.get(k + AHEAD).unwrap_or(&word);
             let ahead = (ahead & MAX_LBA) as usize;

@@ -2,7 +2,7 @@
 
 use frostline_placement::{Stamp, ZoneColumns, ZoneEvent, ZoneView};
 
-use crate::garbage::Garbage;
+use super::garbage::Garbage;
 
 /// The class of a free zone.
 const NO_CLASS: u8 = u8::MAX;
@@ -139,7 +139,7 @@ impl ZoneTable {
     }
 
     /// Excludes a sealed zone from the choice of victims: policies see it like an open zone.
-    pub(crate) fn quarantine(&mut self, zone: u32) {
+    pub(super) fn quarantine(&mut self, zone: u32) {
         if self.is_sealed(zone) {
             self.garbage[zone as usize].bar();
         }
@@ -218,13 +218,13 @@ impl ZoneTable {
 
     /// The part of the table that the inner loop works on.
     #[inline(always)]
-    pub(crate) fn overwrites(&mut self) -> Overwrites<'_> {
+    pub(super) fn overwrites(&mut self) -> Overwrites<'_> {
         let class = &self.class[..self.garbage.len()];
         Overwrites { garbage: &mut self.garbage, class }
     }
 
     /// The number of first writes of pages since the last call.
-    pub(crate) fn take_firsts(&mut self) -> u64 {
+    pub(super) fn take_firsts(&mut self) -> u64 {
         std::mem::replace(&mut self.garbage[0], Garbage::FREE).since(Garbage::FREE)
     }
 }

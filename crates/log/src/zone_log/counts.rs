@@ -107,60 +107,52 @@ impl Counts {
         }
     }
 
-    /// The difference to counts that the same volume had earlier.
+    /// The difference to counts that the same log had earlier.
     pub fn since(&self, earlier: &Counts) -> Counts {
         let mut since = self.clone();
-        since.user_writes -= earlier.user_writes;
-        since.relocations -= earlier.relocations;
-        since.user_units -= earlier.user_units;
-        since.relocated_units -= earlier.relocated_units;
-        since.delta_writes -= earlier.delta_writes;
-        since.merges -= earlier.merges;
-        since.frozen_relocations -= earlier.frozen_relocations;
-        since.runs -= earlier.runs;
-        since.cleanings -= earlier.cleanings;
-        since.zones_reclaimed -= earlier.zones_reclaimed;
-        since.stalls -= earlier.stalls;
-        since.spilled -= earlier.spilled;
-        since.meta_pages -= earlier.meta_pages;
-        since.skipped -= earlier.skipped;
-        for (a, b) in since.victim_garbage.iter_mut().zip(&earlier.victim_garbage) {
-            *a -= b;
-        }
-        for (a, b) in since.classes.iter_mut().zip(&earlier.classes) {
-            a.user_writes -= b.user_writes;
-            a.relocations -= b.relocations;
-        }
+        since.combine(earlier, |now, earlier| *now -= earlier);
         since
     }
 
-    /// Adds the counts of another volume.
+    /// Adds the counts of another log.
     pub fn add(&mut self, other: &Counts) {
-        self.user_writes += other.user_writes;
-        self.relocations += other.relocations;
-        self.user_units += other.user_units;
-        self.relocated_units += other.relocated_units;
-        self.delta_writes += other.delta_writes;
-        self.merges += other.merges;
-        self.frozen_relocations += other.frozen_relocations;
-        self.runs += other.runs;
-        self.cleanings += other.cleanings;
-        self.zones_reclaimed += other.zones_reclaimed;
-        self.stalls += other.stalls;
-        self.spilled += other.spilled;
-        self.meta_pages += other.meta_pages;
-        self.skipped += other.skipped;
-        let longer = |a: usize, b: usize| a.max(b);
-        let len = longer(self.victim_garbage.len(), other.victim_garbage.len());
+        let len = self.victim_garbage.len().max(other.victim_garbage.len());
         self.victim_garbage.resize(len, 0);
-        for (a, b) in self.victim_garbage.iter_mut().zip(&other.victim_garbage) {
-            *a += b;
-        }
-        let len = longer(self.classes.len(), other.classes.len());
+        let len = self.classes.len().max(other.classes.len());
         self.classes.resize(len, ClassCounts::default());
-        for (a, b) in self.classes.iter_mut().zip(&other.classes) {
-            a.user_writes += b.user_writes;
-            a.relocations += b.relocations;
+        self.combine(other, |sum, more| *sum += more);
+    }
+
+    /// Changes each count by the same one of `other`, which has no more classes.
+    fn combine(&mut self, other: &Counts, change: impl Fn(&mut u64, u64)) {
+        for (own, other) in self.totals().into_iter().zip(other.clone().totals()) {
+            change(own, *other);
         }
+        for (own, other) in self.victim_garbage.iter_mut().zip(&other.victim_garbage) {
+            change(own, *other);
+        }
+        for (own, other) in self.classes.iter_mut().zip(&other.classes) {
+            change(&mut own.user_writes, other.user_writes);
+            change(&mut own.relocations, other.relocations);
+        }
+    }
+
+    fn totals(&mut self) -> [&mut u64; 14] {
+        [
+            &mut self.user_writes,
+            &mut self.relocations,
+            &mut self.user_units,
+            &mut self.relocated_units,
+            &mut self.delta_writes,
+            &mut self.merges,
+            &mut self.frozen_relocations,
+            &mut self.runs,
+            &mut self.cleanings,
+            &mut self.zones_reclaimed,
+            &mut self.stalls,
+            &mut self.spilled,
+            &mut self.meta_pages,
+            &mut self.skipped,
+        ]
     }
 }

@@ -1,14 +1,14 @@
 //! Deltas: a page may be written as its difference to the last image of it, its base, and then as
-//! the difference to both, its tail. Both are records with LBAs of their own, which the volume
-//! places like any other; here is what depends on all three.
+//! the difference to both, its tail. Both are records with LBAs of their own, which are placed like
+//! any other; here is what depends on all three.
 
 use frostline_placement::Scheme;
 
+use super::{Given, Steps};
 use crate::LogError;
 use crate::map::{Map, PageEntry};
 use crate::places::Extent;
-use crate::steps::Placed;
-use crate::volume::{Options, Volume};
+use crate::zone_log::Placed;
 
 /// The units of a base, of its delta and tail, and of the image that all make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,48 +35,31 @@ pub fn takes_delta(base: u32, delta: u32) -> bool {
     delta < base
 }
 
-impl Options {
-    /// The LBA of a page's delta, if pages have deltas.
-    pub fn delta_of(&self, page: u32) -> Option<u32> {
-        self.first_delta.map(|first| page + first)
-    }
-
-    /// The LBA of a page's tail, if pages have deltas.
-    pub fn tail_of(&self, page: u32) -> Option<u32> {
-        self.first_delta.map(|first| page + 2 * first)
-    }
-
-    /// True if a record of this LBA is a delta or a tail.
-    pub fn is_delta(&self, lba: u64) -> bool {
-        self.first_delta.is_some_and(|first| lba >= first.into())
-    }
-}
-
-impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
+impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
     /// True if cleaning may merge a base that it moves with its delta. A merged image is larger
     /// than the record that it replaces: where no zone can be opened it might not fit.
     pub fn may_merge(&self) -> bool {
-        self.can_open()
+        self.log.can_open()
     }
 
     /// Places a page's base, a valid record of a victim, merged with the page's delta and its tail,
-    /// which become garbage. Otherwise as [`Volume::place_relocation`].
+    /// which become garbage. Otherwise as [`Steps::place_relocation`].
     ///
     /// # Errors
-    /// Those of [`Volume::place_relocation`].
+    /// Those of [`Steps::place_relocation`].
     pub fn place_merged(
         &mut self,
         (page, base): (u64, &mut PageEntry<S::Page>),
         [delta, tail]: [(u64, &mut PageEntry<S::Page>); 2],
         from: Extent,
         units: MergeUnits,
-        class: Option<u8>,
+        given: Given,
     ) -> Result<Option<Placed>, LogError> {
-        let placed = self.place_relocation(page, base, from, units.merged, class)?;
+        let placed = self.place_relocation(page, base, from, units.merged, given)?;
         if placed.is_some() {
             self.trim_entry(delta.0, delta.1, units.delta)?;
             self.trim_entry(tail.0, tail.1, units.tail)?;
-            self.counts.merges += 1;
+            self.log.count_merge();
         }
         Ok(placed)
     }
