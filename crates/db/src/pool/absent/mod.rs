@@ -16,8 +16,8 @@
 //!
 //! Both share one budget. Deltas have a part of it for sure: beyond that the oldest is written
 //! first. Otherwise rows that were used last longest ago are dropped. If rows that wait take most
-//! of the memory, all deltas are written before pages are loaded for rows: what waits saves reads,
-//! and not only writes. Then the page is loaded for which most bytes wait.
+//! of the memory, most deltas are written before pages are loaded for rows, as what waits saves
+//! reads, and not only writes. Then the page is loaded for which most bytes wait.
 
 mod delta;
 mod rows;
@@ -49,6 +49,11 @@ const CLASS_BYTES: usize = 64;
 /// Waiting rows take so much of the memory that deltas leave to rows before pages are loaded for
 /// them, unless all rows wait.
 const MOST_WAITING: (usize, usize) = (3, 4);
+
+/// Before pages are loaded for such rows, deltas are written that take more than one of so many
+/// parts of the memory that they have for sure otherwise: what waits saves reads, and not only
+/// writes.
+const BESIDE_WAITING: usize = 4;
 
 /// Memory is short in a shard until this part of it is free.
 const SPARE: usize = 64;
@@ -438,7 +443,7 @@ impl State {
                 rows.is_dirty() && !rows.is_used()
             });
             let is_short = is_waiting && self.waiting_take_most(share);
-            let for_sure = if is_short { 0 } else { deltas };
+            let for_sure = if is_short { deltas / BESIDE_WAITING } else { deltas };
             let is_delta = self.delta_bytes > for_sure + leaving_deltas || rows.is_none();
             match (delta.filter(|_| is_delta), rows) {
                 (Some(_), _) if excess.deltas.len() == most => return,
