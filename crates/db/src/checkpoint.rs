@@ -14,6 +14,7 @@ impl Core {
     /// Removes at most `most` ghosts of deleted records that no snapshot sees, and visits as many
     /// leaves that became emptier.
     pub(crate) fn purge_ghosts(&self, most: usize) {
+        self.trees.note_sunk_while_absent();
         for ghost in std::iter::from_fn(|| self.trees.versions.next_ghost()).take(most) {
             // If its page can't be read, the ghost stays. No snapshot sees it, nothing was changed,
             // and the next access that needs the page, or the log, gets the error.
@@ -45,17 +46,22 @@ impl Core {
     /// than brings it down to a half of what is usual, or a zone, as zones are released whole. The
     /// less it is, the longer do changes wait in memory, where others join them.
     pub(crate) fn checkpoint(&self) -> Result<(), DbError> {
-        self.purge_all();
         let wal = self.trees.wal();
         let (end, usual) = (wal.end(), self.usual_log(wal.capacity_bytes()));
         let more = wal.zone_bytes().max(usual / 16);
         let wanted = (wal.used_bytes() + more).saturating_sub(usual / 2);
         let oldest = self.needs_log_from();
-        self.checkpoint_to(oldest.saturating_add(wanted).min(end))
+        let position = oldest.saturating_add(wanted).min(end);
+        // Leaves that get deletes which waited for them are visited below.
+        self.trees.pool.load_lacking(position)?;
+        self.purge_all();
+        self.checkpoint_to(position)
     }
 
     /// Writes all changed pages, and releases the log: nothing has to be recovered then.
     pub(crate) fn checkpoint_all(&self) -> Result<(), DbError> {
+        self.trees.pool.load_lacking(CLEAN)?;
+        self.purge_ghosts(usize::MAX);
         self.checkpoint_to(CLEAN)
     }
 

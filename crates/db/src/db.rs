@@ -128,13 +128,15 @@ impl Db {
         let clock = store.stats()?.written.user;
         let end = wal.end();
         let window = Arc::new(CommitWindow::new(end, options.most_version_bytes()));
+        let versions = Arc::new(Versions::new(options.most_version_bytes()));
         let (replacement, hotness) = (options.replacement, options.hotness);
-        let pool = Pool::new(space, wal, window.clone(), memory, replacement, hotness, clock)?;
+        let shared = (window.clone(), versions.clone());
+        let pool = Pool::new(space, wal, shared, memory, (replacement, hotness), clock)?;
         let trees = Trees {
             pool,
             pages: Pages::new(label.pages),
             window,
-            versions: Versions::new(options.most_version_bytes()),
+            versions,
             visits: Visits::default(),
         };
         let core = Arc::new(Core::new(trees, options));

@@ -43,6 +43,9 @@ fn exposition(store: &Store, databases: &[Stats]) -> Result<String, DbError> {
     count("records_without_page", "Records that were read or changed without their page", |s| {
         s.records_without_page
     });
+    count("records_unread", "Records that were written without a read of their page", |s| {
+        s.records_unread
+    });
     count("pages_evicted", "Pages written as their memory was needed", |s| s.pages_evicted);
     count("pages_kept", "Pages that left memory, with their changes kept there", |s| s.pages_kept);
     count("pages_rewritten", "Pages written as cleaning would have copied them", |s| {

@@ -284,10 +284,8 @@ impl<'t, 'd> Scan<'t, 'd> {
         node.key(index, &mut self.next_key);
         let (trees, snapshot) = (self.view.trees, self.view.position());
         if node.position() > snapshot {
-            let (versions, value) = (&trees.versions, &mut self.next_value);
-            let before = versions.find(self.tree, &self.next_key, snapshot, value);
-            versions.check(snapshot)?;
-            if let Some(found) = before {
+            let value = &mut self.next_value;
+            if let Some(found) = trees.older_version(self.tree, &self.next_key, snapshot, value)? {
                 return Ok(found);
             }
         }

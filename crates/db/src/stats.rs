@@ -35,6 +35,9 @@ pub struct Stats {
     /// Records that were read or changed without their page, which was not in memory: they were
     /// left there when it went.
     pub records_without_page: u64,
+    /// Those of them that were written although nobody had read them, nor the page: they wait in
+    /// memory until it is needed for something else.
+    pub records_unread: u64,
     /// Pages that were written because their memory was needed, or that of changes that were kept.
     pub pages_evicted: u64,
     /// Pages that left memory, and whose changes were kept there to be written later.
@@ -74,6 +77,7 @@ impl Stats {
             page_accesses: counters.accesses.load(Relaxed),
             pages_read: counters.read.load(Relaxed),
             records_without_page: counters.without_page.load(Relaxed),
+            records_unread: counters.unread.load(Relaxed),
             pages_evicted: counters.evicted_dirty.load(Relaxed),
             pages_kept: counters.kept.load(Relaxed),
             pages_dropped: counters.evicted_clean.load(Relaxed),

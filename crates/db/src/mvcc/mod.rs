@@ -15,6 +15,6 @@ mod writes;
 pub(crate) use reads::ReadSet;
 pub(crate) use snapshots::RetainedVersion;
 pub use versions::VersionStats;
-pub(crate) use versions::{Lookup, Snapshot, Versions};
+pub(crate) use versions::{Lookup, Seen, Snapshot, Versions};
 pub(crate) use window::{CommitWindow, PendingCommit, Reads, Validated};
 pub(crate) use writes::{Change, Hashed, Write, WriteKind, WriteSet, hash_of};

@@ -30,6 +30,18 @@ pub(crate) enum Lookup {
     Overflow,
 }
 
+/// What a snapshot sees of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// The state in the tree.
+    Newest,
+    /// An older version.
+    Older(Lookup),
+    /// An older version that nobody has read: it is in the record's page, which is absent and gets
+    /// the record's change only when it is loaded.
+    InPage,
+}
+
 /// A record that a commit under way is about to write.
 struct Claim {
     by: Arc<WriteSet>,
@@ -43,7 +55,10 @@ struct Version {
     key_len: u32,
     /// The key, and behind it the value or where its pieces are.
     bytes: Box<[u8]>,
-    found: Lookup,
+    /// None as long as only the record's page has it.
+    found: Option<Lookup>,
+    /// Bytes that it got from the page later, and takes beside `kept.memory`.
+    filled: u32,
     /// The record was deleted later; its ghost goes with its last version.
     leaves_ghost: bool,
 }
@@ -254,14 +269,16 @@ impl Versions {
     }
 
     /// Keeps the state of a record before the commit at `position` changes it, and drops the
-    /// commit's claim. The record is latched. The caller [settles](Versions::settle) the returned
-    /// version when the commit is complete: until then every snapshot that begins may see it.
+    /// commit's claim. The record is latched. `before` appends that state; none if only the page
+    /// has it, which [fills](Versions::fill) the version before it gets the change. The caller
+    /// [settles](Versions::settle) the returned version when the commit is complete: until then
+    /// every snapshot that begins may see it.
     pub(crate) fn replace(
         &self,
         writes: &Arc<WriteSet>,
         index: usize,
         position: u64,
-        before: impl FnOnce(&mut Vec<u8>) -> Lookup,
+        before: impl FnOnce(&mut Vec<u8>) -> Option<Lookup>,
     ) -> RetainedVersion {
         let write = writes.get(index);
         let (tree, hash, key) = (write.tree, write.hash, writes.key(write));
@@ -288,9 +305,25 @@ impl Versions {
             key_len: key.len() as u32,
             bytes,
             found,
+            filled: 0,
             leaves_ghost: write.kind == WriteKind::Delete,
         });
         kept
+    }
+
+    /// A page is about to get a change of a record that waited for it. The version that the change
+    /// replaced, if it is kept, gets the state of the record, which `before` appends.
+    pub(crate) fn fill(&self, tree: u32, key: &[u8], before: impl FnOnce(&mut Vec<u8>) -> Lookup) {
+        let hash = super::hash_of(tree, key);
+        let mut part = self.shard(hash);
+        let is_it =
+            |version: &&mut Version| version.found.is_none() && version.is_of(tree, key, hash);
+        let Some(version) = part.versions.iter_mut().find(is_it) else { return };
+        let mut bytes = key.to_vec();
+        version.found = Some(before(&mut bytes));
+        version.filled = (bytes.len() - key.len()) as u32;
+        version.bytes = bytes.into();
+        self.counts.bytes.fetch_add(version.filled.into(), Relaxed);
     }
 
     /// A commit is complete: what it replaced is kept for snapshots that see it, and else
@@ -355,6 +388,7 @@ impl Versions {
     fn forget(&self, kept: &RetainedVersion) {
         let mut part = self.shard(kept.hash);
         let Some(version) = part.remove(kept) else { return };
+        self.counts.bytes.fetch_sub(version.filled.into(), Relaxed);
         if version.leaves_ghost {
             let (tree, key) = (version.tree, version.key());
             let is_other = |other: &&mut Version| other.is_of(tree, key, kept.hash);
@@ -377,20 +411,17 @@ impl Versions {
 
     /// Puts the version of a record that `snapshot` sees into `value`, if it is not the one in the
     /// tree.
-    pub(crate) fn find(
-        &self,
-        tree: u32,
-        key: &[u8],
-        snapshot: u64,
-        value: &mut Vec<u8>,
-    ) -> Option<Lookup> {
+    pub(crate) fn find(&self, tree: u32, key: &[u8], snapshot: u64, value: &mut Vec<u8>) -> Seen {
         let hash = super::hash_of(tree, key);
         let part = self.shard(hash);
         let later = part.of(tree, key, hash).filter(|version| version.kept.until > snapshot);
-        let seen = later.min_by_key(|version| version.kept.until)?;
+        let Some(seen) = later.min_by_key(|version| version.kept.until) else {
+            return Seen::Newest;
+        };
+        let Some(found) = seen.found else { return Seen::InPage };
         value.clear();
         value.extend_from_slice(&seen.bytes[seen.key_len as usize..]);
-        Some(seen.found)
+        Seen::Older(found)
     }
 
     /// True if a version of a record is kept.
@@ -461,7 +492,7 @@ mod tests {
         let replaced = (0..writes.len()).map(|index| {
             versions.replace(writes, index, at, |before| {
                 before.extend_from_slice(value);
-                Lookup::Value
+                Some(Lookup::Value)
             })
         });
         let replaced = replaced.collect();
@@ -471,7 +502,11 @@ mod tests {
 
     fn find(versions: &Versions, snapshot: u64) -> Option<Vec<u8>> {
         let mut value = Vec::new();
-        versions.find(1, b"x", snapshot, &mut value).map(|_| value)
+        match versions.find(1, b"x", snapshot, &mut value) {
+            Seen::Newest => None,
+            Seen::Older(_) => Some(value),
+            Seen::InPage => panic!("all were read"),
+        }
     }
 
     #[test]
@@ -542,5 +577,39 @@ mod tests {
         let stats = versions.stats();
         assert_eq!((stats.versions, stats.snapshots_ended), (1, 1));
         assert!(stats.bytes <= 2000, "{stats:?}");
+    }
+
+    #[test]
+    fn a_version_that_nobody_has_read_is_filled_by_the_page_and_counted_until_it_goes() {
+        let (versions, window) = (Versions::new(1 << 20), CommitWindow::new(10, 0));
+        let (x, snapshot) = (writes(&["x"], WriteKind::Put), versions.snapshot(&window));
+        let change = |at: u64, before: Option<&[u8]>| {
+            assert!(versions.claim(&x, window.complete()));
+            let in_log = window.enter(at);
+            let replaced = versions.replace(&x, 0, at, |value| {
+                value.extend_from_slice(before?);
+                Some(Lookup::Value)
+            });
+            drop(in_log);
+            versions.settle(vec![replaced]);
+        };
+        change(20, None);
+        change(30, Some(b"second"));
+        let newer = versions.snapshot(&window);
+        change(40, Some(b"third"));
+        let mut value = Vec::new();
+        assert_eq!(versions.find(1, b"x", 10, &mut value), Seen::InPage);
+        assert_eq!(find(&versions, newer.position()), Some(b"third".to_vec()));
+        let before = versions.stats().bytes;
+        for first in [b"first", b"again"] {
+            versions.fill(1, b"x", |value| {
+                value.extend_from_slice(first);
+                Lookup::Value
+            });
+            assert_eq!(find(&versions, 10), Some(b"first".to_vec()));
+            assert_eq!(versions.stats().bytes, before + 5);
+        }
+        drop((snapshot, newer));
+        assert_eq!(versions.stats(), VersionStats { most_bytes: 1 << 20, ..Default::default() });
     }
 }

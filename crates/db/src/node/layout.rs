@@ -66,7 +66,7 @@ pub(crate) const SLOTS: usize = 64;
 pub(crate) const SLOT: usize = 8;
 
 /// In place of a slot's value length: the record was deleted, and has no value.
-pub(super) const GHOST: u16 = 2047;
+pub(crate) const GHOST: u16 = 2047;
 /// In place of a slot's value length: the value is the [reference](REFERENCE) to pieces that are
 /// kept elsewhere.
 pub(crate) const OVERFLOW: u16 = 2046;

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::*;
 
 use super::frames::OptimisticGuard;
 use super::loading::Loader;
-use super::{PoolCounters, Residency};
+use super::{Memory, PoolCounters, Residency};
 use crate::direction::Direction;
 use crate::mvcc::{Change, Lookup};
 
@@ -35,35 +35,50 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
         self.loader.residency()
     }
 
-    /// True if the leaf has not come into a frame, and no other one has its keys.
-    fn is_absent(&self) -> bool {
-        self.residency().table().is_absent(self.page) && self.parent.is_unchanged()
+    /// The bytes that the leaf has free for sure; none if it has come into a frame, or another one
+    /// has its keys.
+    fn room(&self) -> Option<u32> {
+        self.residency().table().room(self.page).filter(|_| self.parent.is_unchanged())
     }
 
-    /// Puts the value of a record of the leaf into `value`, and returns the log position of its
-    /// last change, or a later one; none if the leaf is needed for it.
-    pub(crate) fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Option<u64> {
+    /// Puts the value of a record of the leaf into `value`, and returns what it found, and the log
+    /// position of its last change, or a later one; none if the leaf is needed for it.
+    pub(crate) fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Option<(Lookup, u64)> {
         let absent = self.residency().absent();
-        let position = absent.get(self.page, key, || self.is_absent(), value)?;
+        let found = absent.get(self.page, key, || self.room().is_some(), value)?;
         self.count();
-        Some(position)
+        Some(found)
     }
 
     /// Makes the change of a record of the leaf that the log has at `position`, after `keep` got a
-    /// function that appends the old value. False if the leaf is needed for it.
+    /// function that appends the old value, or says that only the leaf has it. None if the leaf is
+    /// needed for it.
     pub(crate) fn change(
         &self,
         key: &[u8],
         change: Change<'_>,
         position: u64,
-        keep: impl FnOnce(&mut dyn FnMut(&mut Vec<u8>) -> Lookup),
-    ) -> bool {
+        keep: impl FnOnce(&mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>),
+    ) -> Option<Memory> {
         let (absent, change) = (self.residency().absent(), (change, position));
-        let changed = absent.change(self.page, key, || self.is_absent(), change, keep);
-        if changed {
-            self.count();
-        }
-        changed
+        let mut is_unread = false;
+        let keep = |append: &mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>| {
+            keep(&mut |value| {
+                append(value).or_else(|| {
+                    is_unread = true;
+                    None
+                })
+            });
+        };
+        let memory = absent.change(self.page, key, || self.room(), change, keep)?;
+        self.count();
+        self.counters.unread.fetch_add(is_unread.into(), Relaxed);
+        Some(memory)
+    }
+
+    /// True if a change of a record waits for the leaf.
+    pub(crate) fn has_waiting(&self, key: &[u8]) -> bool {
+        self.residency().absent().has_waiting(self.page, key) && self.room().is_some()
     }
 
     /// Loads the leaf, together with the next ones of the node above: so many in all.

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use parking_lot::{Mutex, MutexGuard};
 
+use super::absent::{AbsentCache, Excess};
 use super::frames::{Frames, NO_PAGE};
 use super::memory_budget::MemoryBudget;
 use super::writeback::{BATCH, Batch, Cause, Writeback};
@@ -60,6 +61,15 @@ impl Evictor {
         Some(self.writer.try_lock()?.refill_free_list(&self.writeback))
     }
 
+    /// Takes memory from the cache of absent pages, which is short of it, unless another thread is
+    /// the writer. Returns pages as above.
+    pub(crate) fn try_take_spare(&self) -> Option<Result<Vec<u32>, DbError>> {
+        let _writer = self.writer.try_lock()?;
+        let mut lacking = Vec::new();
+        let taken = take_excess(&self.writeback, &mut lacking, AbsentCache::take_spare);
+        Some(taken.map(|()| lacking))
+    }
+
     /// Writes every page whose changes need the log from before `position`, and every such delta;
     /// all of them if it is [`CLEAN`](super::CLEAN). Returns how many.
     pub(crate) fn write_older(&self, position: u64) -> Result<u64, DbError> {
@@ -85,13 +95,30 @@ impl Evictor {
         // As above: a page that is loaded meanwhile is counted twice.
         let _writer = self.lock();
         let residency = self.writeback.residency();
-        let absent = residency.absent().changed();
-        (residency.frames().changed() + (3 * absent).div_ceil(8)) as u64
+        let (waiting, deltas) = residency.absent().changed();
+        (residency.frames().changed() + waiting + (3 * deltas).div_ceil(8)) as u64
     }
 
     /// Pages that memory has room for.
     pub(crate) fn most_pages(&self) -> u64 {
         self.writeback.residency().frames().len().into()
+    }
+}
+
+/// Takes parts from the cache of absent pages, and writes deltas that are among them. Under the
+/// writer's lock.
+fn take_excess(
+    writeback: &Writeback,
+    lacking: &mut Vec<u32>,
+    take: impl Fn(&AbsentCache, usize) -> Excess,
+) -> Result<(), DbError> {
+    loop {
+        let excess = take(writeback.residency().absent(), BATCH);
+        lacking.extend(excess.lacking);
+        if excess.deltas.is_empty() {
+            return Ok(());
+        }
+        writeback.write_deltas(excess.deltas, Cause::Eviction)?;
     }
 }
 
@@ -109,14 +136,7 @@ impl Writer {
             self.drain_retired(writeback);
             self.gather(writeback, missing);
             writeback.write_batch(&mut self.batch, Cause::Eviction)?;
-            loop {
-                let excess = residency.absent().take_excess(BATCH);
-                lacking.extend(excess.lacking);
-                if excess.deltas.is_empty() {
-                    break;
-                }
-                writeback.write_deltas(excess.deltas, Cause::Eviction)?;
-            }
+            take_excess(writeback, &mut lacking, AbsentCache::take_excess)?;
             self.budget.advance(residency);
         }
         Ok(lacking)

@@ -25,7 +25,7 @@ pub(crate) struct GhostHits {
 /// The reads that either side saved in a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Saved {
-    /// Reads that rows saved, less those that they cost.
+    /// Reads that rows saved, less half of those that they cost.
     pub by_rows: u64,
     /// Reads that frames in their place would have saved.
     pub by_frames: u64,
@@ -88,10 +88,11 @@ impl GhostHits {
         self.row_loads.fetch_add(pages as u64, Relaxed);
     }
 
-    /// The reads that were saved since this was asked last.
+    /// The reads that were saved since this was asked last. A read of a page for what waits for it
+    /// counts half: with more memory more would wait for each.
     pub(crate) fn take(&self) -> Saved {
         let row_hits = self.row_hits.swap(0, Relaxed);
-        let by_rows = row_hits.saturating_sub(self.row_loads.swap(0, Relaxed));
+        let by_rows = row_hits.saturating_sub(self.row_loads.swap(0, Relaxed) / 2);
         Saved { by_rows, by_frames: self.hits.swap(0, Relaxed) }
     }
 }

@@ -80,7 +80,7 @@ impl Loader {
                 None => space.read(page, bytes),
                 Some(cached) => space.read_with(page, &cached.delta, bytes),
             };
-            self.end_load(Loading { page, frame, delta }, read, bytes)
+            self.end_load(Loading { page, frame, delta }, read, bytes, true)
         })
     }
 
@@ -88,6 +88,11 @@ impl Loader {
     /// frames for in half of the free ones. A page that can't be read stays absent, and the next
     /// thread that needs it gets the error.
     pub(crate) fn load_together(&self, pages: impl IntoIterator<Item = u32>) {
+        self.load_for(pages, true);
+    }
+
+    /// The same; the pages may be read only for what waits for them.
+    fn load_for(&self, pages: impl IntoIterator<Item = u32>, is_used: bool) {
         let residency = self.residency();
         let (table, frames) = (residency.table(), residency.frames());
         let mut absent: Vec<_> = pages.into_iter().filter(|&page| table.is_absent(page)).collect();
@@ -112,7 +117,9 @@ impl Loader {
             };
             Some(Loading { page, frame, delta: residency.absent().borrow(page) })
         };
-        let loading: Vec<_> = absent.into_iter().filter_map(begin).take(most).collect();
+        let loading: Vec<_> = absent.iter().copied().filter_map(begin).take(most).collect();
+        // Those for which there were no frames may be named again.
+        absent.iter().for_each(|&page| residency.absent().rename(page));
         let mut bytes = AlignedBuf::zeroed(loading.len() * PAGE_BYTES);
         let space = self.evictor.writeback().space();
         let begun = loading.iter().zip(bytes.chunks_mut(PAGE_BYTES));
@@ -129,7 +136,7 @@ impl Loader {
         for ((loading, read), bytes) in
             loading.into_iter().zip(results).zip(bytes.chunks(PAGE_BYTES))
         {
-            let _ = self.end_load(loading, read, bytes);
+            let _ = self.end_load(loading, read, bytes, is_used);
         }
     }
 
@@ -139,11 +146,13 @@ impl Loader {
         Loading { page, frame, delta }: Loading,
         read: Result<ChangedWords, DbError>,
         bytes: &[u8],
+        is_used: bool,
     ) -> Result<(), DbError> {
         self.counters.read.fetch_add(1, Relaxed);
         let residency = self.residency();
         let arrived = read.and_then(|changed| {
-            residency.enter(Arrival { page, frame, bytes, changed, delta: delta.as_deref() })
+            let delta = delta.as_deref();
+            residency.enter(Arrival { page, frame, bytes, changed, delta, is_used })
         });
         if arrived.is_ok() {
             residency.table().wake();
@@ -197,12 +206,23 @@ impl Loader {
         Ok(())
     }
 
+    /// Gives back memory that rows take beyond their part, unless another thread does. No latch
+    /// may be held.
+    pub(crate) fn make_room_for_rows(&self) -> Result<(), DbError> {
+        if let Some(lacking) = self.evictor.try_take_spare() {
+            self.load_lacking(lacking?);
+        }
+        Ok(())
+    }
+
     /// Loads pages for whose rows there is no memory, as long as there are free frames. One that
     /// can't be read keeps its changes in the cache, until a checkpoint reports the error: a thread
     /// that needs a frame has nothing to do with it.
     fn load_lacking(&self, pages: Vec<u32>) {
         self.residency().ghosts().note_row_loads(pages.len());
-        self.load_together(pages);
+        for pages in pages.chunks(self.residency().frames().low_water()) {
+            self.load_for(pages.iter().copied(), false);
+        }
     }
 
     /// Writes every page whose changes need the log from before `position`; all changed pages if
@@ -213,12 +233,12 @@ impl Loader {
     }
 
     /// Loads pages that lack changes of rows which need the log from before `position`.
-    fn load_rows_before(&self, position: u64) -> Result<(), DbError> {
+    pub(crate) fn load_rows_before(&self, position: u64) -> Result<(), DbError> {
         let residency = self.residency();
         let lacking = residency.absent().rows_before(position);
         residency.ghosts().note_row_loads(lacking.len());
         for pages in lacking.chunks(TOGETHER) {
-            self.load_together(pages.iter().copied());
+            self.load_for(pages.iter().copied(), false);
             for &page in pages.iter().filter(|&&page| residency.table().is_absent(page)) {
                 let loaded = self.load(page);
                 if is_lost(page, &loaded) {

@@ -1,10 +1,11 @@
 //! How memory is divided between frames and the parts of absent pages.
 //!
-//! Both save reads. Rows save one whenever one of them is used without its page, less the reads of
-//! pages to which changes of rows have to be written. In their place there could be frames with the
-//! pages that were evicted last: these would save a read at each ghost hit. Memory moves to the
-//! side that saves more, in small steps. So where no row is asked for again, nearly all that can
-//! move is for frames.
+//! Both save reads. Rows save one whenever one of them is used or changed without its page, less
+//! half of the reads of pages for which changes wait: the more memory these have, the more of them
+//! wait for each read. In place of rows there could be frames with the pages that were evicted
+//! last: these would save a read at each ghost hit. Memory moves to the side that saves more, in
+//! small steps. So where rows are neither asked for again nor changed, nearly all that can move is
+//! for frames.
 
 use super::Division;
 use super::ghost_hits::{GhostHits, Saved};
@@ -127,13 +128,13 @@ mod tests {
             assert_eq!(budget.next(&ghosts), None, "it is compared once");
             (next, budget.absent())
         };
-        assert_eq!(after(1000, 100, 1000), (None, 4096), "not clearly");
-        assert_eq!(after(1000, 100, 700), (Some(95), 4096 + 5 * FRAME_BYTES));
+        assert_eq!(after(1000, 200, 1000), (None, 4096), "not clearly");
+        assert_eq!(after(1000, 200, 700), (Some(95), 4096 + 5 * FRAME_BYTES));
         for frames in [90, 85, 80, 75, 70, 65, 60] {
             assert_eq!(after(1000, 0, 10).0, Some(frames));
         }
         assert_eq!(after(1000, 0, 10), (None, 4096 + 40 * FRAME_BYTES), "pages keep their least");
-        assert_eq!(after(10, 900, 100).0, Some(65));
+        assert_eq!(after(10, 1800, 100).0, Some(65));
         (0..7).for_each(|_| assert!(after(0, 0, 10).0.is_some()));
         assert_eq!(after(0, 0, 10), (None, 4096));
         assert_eq!(budget.ghost_frames(), 5);

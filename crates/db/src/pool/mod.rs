@@ -9,7 +9,7 @@
 //! | residence | frame | delta in the cache | rows in the cache |
 //! |---|---|---|---|
 //! | unused | none | none | keys, until they are dropped |
-//! | absent | none | none, waiting, or on its way to the store | keys, values, changed values |
+//! | absent | none | none, waiting, or on its way to the store | keys, values; changes that wait |
 //! | loading | one is reserved | as absent, or on its way to the page | as absent |
 //! | in a frame, clean | its own | none | keys |
 //! | in a frame, changed | its own, perhaps being written | none | keys |
@@ -18,12 +18,15 @@
 //! |---|---|---|
 //! | unused | `create` | in a frame |
 //! | absent | `begin_load`, by one thread; others wait | loading |
-//! | loading | `end_load`: the page was read, and got its delta and its changed rows | in a frame |
+//! | loading | `end_load`: the page was read, and got its delta and the changes that waited | in a frame |
 //! | loading | `cancel_load`: it could not be read | absent |
 //! | in a frame | `evict`: it is clean, was written, or its delta is cached | absent |
 //! | in a frame | `free` | unused |
 //! | absent | `free_absent`, in recovery | unused |
 //! | unused, absent | `build`: it is written without a frame | absent |
+//!
+//! The table knows how many bytes an absent page has free, and all changes that wait for it fit in
+//! there. Before the page gets them, it fills the versions that snapshots need of these records.
 //!
 //! # Which part owns what
 //!
@@ -35,7 +38,8 @@
 //!   between frames and absent pages, by `ghost_hits.rs`.
 //! * `writeback.rs`: copies pages, waits for the log, writes, ends: for eviction, checkpoints and
 //!   cleaning.
-//! * `residency.rs`: moves between the three below, without I/O.
+//! * `residency.rs`: moves between the three below, without I/O; `leaf_change.rs`: what a change
+//!   does to a leaf, now or as it comes back.
 //! * `page_table.rs`: the residence of each page; `frames/`: pages with their latches, the free
 //!   frames; `absent/`: one cache of deltas and rows.
 
@@ -44,6 +48,7 @@ mod absent_leaf;
 mod evictor;
 mod frames;
 mod ghost_hits;
+mod leaf_change;
 mod loading;
 mod memory_budget;
 mod page_table;
@@ -62,16 +67,17 @@ use parking_lot::MutexGuard;
 
 pub(crate) use absent_leaf::AbsentLeaf;
 pub(crate) use frames::{CLEAN, CachedFrame, ExclusiveGuard, FreeFrame, OptimisticGuard};
+pub(crate) use leaf_change::{before, change_leaf, has_room};
 pub(crate) use loading::TOGETHER;
 
 use crate::DbError;
 use crate::catalog::MOST_TABLES;
-use crate::mvcc::CommitWindow;
+use crate::mvcc::{CommitWindow, Versions};
 use crate::node::PAGE_BYTES;
 use crate::options::Replacement;
 use crate::space::{Outgoing, PageSpace};
 use crate::wal::Wal;
-use absent::AbsentCache;
+use absent::{AbsentCache, Memory};
 use evictor::{Evictor, Writer};
 use frames::Frames;
 use ghost_hits::GhostHits;
@@ -134,6 +140,8 @@ pub(crate) struct PoolCounters {
     pub kept: AtomicU64,
     /// Records that were read or changed while their page was absent.
     pub without_page: AtomicU64,
+    /// Those of them that were changed and are not known: only the page has their old values.
+    pub unread: AtomicU64,
     /// Pages written to the store because their frame was needed, or the memory of their delta.
     pub evicted_dirty: AtomicU64,
     /// Evictions of pages that needed no write.
@@ -158,10 +166,9 @@ impl Pool {
     pub(crate) fn new(
         space: PageSpace,
         wal: Arc<Wal>,
-        window: Arc<CommitWindow>,
+        (window, versions): (Arc<CommitWindow>, Arc<Versions>),
         division: Division,
-        replacement: Replacement,
-        hotness: bool,
+        (replacement, hotness): (Replacement, bool),
         clock: u64,
     ) -> Result<Pool, DbError> {
         let Division { frames: at_first, limits: (fewest, most), absent, deltas } = division;
@@ -178,6 +185,7 @@ impl Pool {
             frames.ok_or_else(refused)?,
             AbsentCache::new(absent, deltas),
             GhostHits::new(counted).ok_or_else(refused)?,
+            versions,
         );
         let counters = Arc::new(PoolCounters::default());
         let writeback = Writeback::new(residency, space, wal, window, counters.clone());
@@ -313,9 +321,30 @@ impl Pool {
         self.residency().frames().wait_until_needed(time);
     }
 
+    /// Gives back memory that rows take beyond their part, if it is short. No latch may be held.
+    #[inline]
+    pub(crate) fn make_room_for_rows(&self, memory: Memory) -> Result<(), DbError> {
+        match memory {
+            Memory::Enough => Ok(()),
+            Memory::Short => self.loader.make_room_for_rows(),
+        }
+    }
+
+    /// Leaves that became emptier, or have ghosts, by changes that waited for them, since this was
+    /// asked last.
+    pub(crate) fn take_sunk(&self) -> Vec<u32> {
+        self.residency().take_sunk()
+    }
+
     /// Frees frames if too few are free.
     pub(crate) fn make_room(&self) -> Result<(), DbError> {
         self.loader.make_room()
+    }
+
+    /// Loads pages that lack changes of rows which need the log from before `position`; all such
+    /// pages if it is [`CLEAN`].
+    pub(crate) fn load_lacking(&self, position: u64) -> Result<(), DbError> {
+        self.loader.load_rows_before(position)
     }
 
     /// Writes every page whose changes need the log from before `position`; all changed pages if
@@ -361,8 +390,7 @@ impl Pool {
     }
 
     /// Whole pages for which the store must have room, as they changed and are not on the device.
-    /// Of those that are not in memory only changes will be written: three eighths of a page at
-    /// most.
+    /// Of those that left a delta only that will be written: three eighths of a page at most.
     pub(crate) fn changed_pages(&self) -> u64 {
         self.loader.evictor().changed_pages()
     }

@@ -10,14 +10,16 @@ use parking_lot::{Condvar, Mutex};
 use super::frames::Zeroed;
 use crate::DbError;
 
-/// The words of the table; from [`FRAME`] on they number the frames.
+/// The words of the table; from [`FRAME`] on they number the frames, and from [`ROOM`] on they are
+/// of absent pages of which it is known how many bytes are free.
 const ABSENT: u32 = 0;
 const LOADING: u32 = 1;
 const UNUSED: u32 = 2;
 const FRAME: u32 = 3;
+const ROOM: u32 = 1 << 31;
 
 /// The most frames that a table can number.
-pub(super) const MOST_FRAMES: usize = (u32::MAX - FRAME) as usize;
+pub(super) const MOST_FRAMES: usize = (ROOM - FRAME) as usize;
 
 /// Where a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +27,9 @@ pub(crate) enum Residence {
     /// The page is not in use. A thread that has its number from an outdated node must not read it:
     /// it may be used again meanwhile.
     Unused,
-    /// The page is on the store; memory may have parts of it. Pages that were never used are here
-    /// too.
-    Absent,
+    /// The page is on the store; memory may have parts of it. It has so many bytes free for sure.
+    /// Pages that were never used are here too.
+    Absent(u32),
     /// A thread reads the page.
     Loading,
     /// The page is in this frame.
@@ -38,9 +40,10 @@ impl Residence {
     #[inline(always)]
     fn of(word: u32) -> Residence {
         match word {
-            ABSENT => Residence::Absent,
+            ABSENT => Residence::Absent(0),
             LOADING => Residence::Loading,
             UNUSED => Residence::Unused,
+            room if room >= ROOM => Residence::Absent(room - ROOM),
             frame => Residence::Frame(frame - FRAME),
         }
     }
@@ -48,7 +51,7 @@ impl Residence {
     #[inline(always)]
     fn word(self) -> u32 {
         match self {
-            Residence::Absent => ABSENT,
+            Residence::Absent(room) => ROOM + room,
             Residence::Loading => LOADING,
             Residence::Unused => UNUSED,
             Residence::Frame(frame) => frame + FRAME,
@@ -92,13 +95,26 @@ impl PageTable {
 
     /// True if a page is absent.
     pub(crate) fn is_absent(&self, page: u32) -> bool {
-        matches!(self.residence(page), Ok(Residence::Absent))
+        self.room(page).is_some()
+    }
+
+    /// The bytes that an absent page has free for sure; none if it is not absent.
+    pub(crate) fn room(&self, page: u32) -> Option<u32> {
+        match self.residence(page) {
+            Ok(Residence::Absent(room)) => Some(room),
+            _ => None,
+        }
+    }
+
+    /// From absent to another word. False if the page was not absent.
+    fn leave_absence(&self, page: u32, to: u32) -> Result<bool, DbError> {
+        let is_absent = |word| matches!(Residence::of(word), Residence::Absent(_)).then_some(to);
+        Ok(self.entry(page)?.fetch_update(AcqRel, Acquire, is_absent).is_ok())
     }
 
     /// From absent to loading: the caller reads the page. False if it was not absent.
     pub(crate) fn begin_load(&self, page: u32) -> Result<bool, DbError> {
-        let entry = self.entry(page)?;
-        Ok(entry.compare_exchange(ABSENT, LOADING, AcqRel, Relaxed).is_ok())
+        self.leave_absence(page, LOADING)
     }
 
     /// From loading into a frame. The caller holds its latch, and [wakes](Self::wake) those that
@@ -109,13 +125,13 @@ impl PageTable {
 
     /// From loading back to absent: the page could not be read.
     pub(crate) fn cancel_load(&self, page: u32) {
-        self.change(page, Residence::Loading, Residence::Absent);
+        self.change(page, Residence::Loading, Residence::Absent(0));
         self.wake();
     }
 
-    /// From a frame to absent. The caller holds the frame's latch.
-    pub(crate) fn evict(&self, page: u32, frame: u32) {
-        self.change(page, Residence::Frame(frame), Residence::Absent);
+    /// From a frame to absent: the page has so many bytes free. The caller holds the frame's latch.
+    pub(crate) fn evict(&self, page: u32, frame: u32, room: usize) {
+        self.change(page, Residence::Frame(frame), Residence::Absent(room as u32));
     }
 
     /// From a frame to unused. The caller holds the frame's latch.
@@ -125,15 +141,15 @@ impl PageTable {
 
     /// From absent to unused. False if the page was not absent.
     pub(crate) fn free_absent(&self, page: u32) -> Result<bool, DbError> {
-        let entry = self.entry(page)?;
-        Ok(entry.compare_exchange(ABSENT, UNUSED, AcqRel, Relaxed).is_ok())
+        self.leave_absence(page, UNUSED)
     }
 
     /// From unused to absent, or from a number that was never used: the page is written without a
     /// frame.
     pub(crate) fn build(&self, page: u32) -> Result<(), DbError> {
         let found = Residence::of(self.entry(page)?.swap(ABSENT, AcqRel));
-        assert!(matches!(found, Residence::Unused | Residence::Absent), "page {page}: {found:?}");
+        let is_free = matches!(found, Residence::Unused | Residence::Absent(_));
+        assert!(is_free, "page {page}: {found:?}");
         Ok(())
     }
 
@@ -156,7 +172,7 @@ impl PageTable {
                 Residence::Unused => {
                     return Err(DbError::Page { page, what: "is needed, and is not in use" });
                 }
-                Residence::Absent | Residence::Frame(_) => return Ok(()),
+                Residence::Absent(_) | Residence::Frame(_) => return Ok(()),
             }
         }
     }
@@ -186,7 +202,7 @@ mod tests {
                 true
             }),
             ("evict", |table| {
-                table.evict(0, 7);
+                table.evict(0, 7, 99);
                 true
             }),
             ("free", |table| {
@@ -205,17 +221,20 @@ mod tests {
         ];
         use Residence::*;
         let legal = [
-            (Absent, "begin_load", Loading),
+            (Absent(0), "begin_load", Loading),
+            (Absent(99), "begin_load", Loading),
             (Loading, "end_load", Frame(7)),
-            (Loading, "cancel_load", Absent),
-            (Frame(7), "evict", Absent),
+            (Loading, "cancel_load", Absent(0)),
+            (Frame(7), "evict", Absent(99)),
             (Frame(7), "free", Unused),
-            (Absent, "free_absent", Unused),
+            (Absent(0), "free_absent", Unused),
+            (Absent(99), "free_absent", Unused),
             (Unused, "create", Frame(7)),
-            (Unused, "build", Absent),
-            (Absent, "build", Absent),
+            (Unused, "build", Absent(0)),
+            (Absent(0), "build", Absent(0)),
+            (Absent(99), "build", Absent(0)),
         ];
-        for before in [Unused, Absent, Loading, Frame(7), Frame(8)] {
+        for before in [Unused, Absent(0), Absent(99), Loading, Frame(7), Frame(8)] {
             for (name, step) in &steps {
                 let table = PageTable::new(1).unwrap();
                 table.words[0].store(before.word(), Relaxed);

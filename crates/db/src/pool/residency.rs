@@ -1,14 +1,20 @@
 //! The moves of pages between the table, the frames and the cache of absent pages. No move reads or
 //! writes the store.
 
-use frostline_store::ChangedWords;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::absent::{AbsentCache, CachedDelta, Rows};
+use frostline_store::ChangedWords;
+use parking_lot::Mutex;
+
+use super::absent::{AbsentCache, CachedDelta, Rows, Waiting};
 use super::frames::{CLEAN, ExclusiveGuard, Frames, FreeFrame};
 use super::ghost_hits::GhostHits;
+use super::leaf_change::{before, change_leaf, has_room};
 use super::page_table::{PageTable, Residence};
 use crate::DbError;
-use crate::node::{Record, middle};
+use crate::mvcc::{Versions, WriteKind};
+use crate::node::{GHOST, Record, middle};
 
 /// Bytes of a word.
 const WORD: usize = 8;
@@ -19,6 +25,10 @@ pub(crate) struct Residency {
     frames: Frames,
     absent: AbsentCache,
     ghosts: GhostHits,
+    versions: Arc<Versions>,
+    /// Pages that became emptier by changes that waited for them.
+    sunk: Mutex<Vec<u32>>,
+    has_sunk: AtomicBool,
 }
 
 /// A page that was read from the store, and a frame for it.
@@ -33,6 +43,8 @@ pub(crate) struct Arrival<'a> {
     pub changed: ChangedWords,
     /// The delta that was cached.
     pub delta: Option<&'a CachedDelta>,
+    /// False if it is read only for what waits for it: it may leave at once.
+    pub is_used: bool,
 }
 
 impl Residency {
@@ -42,8 +54,10 @@ impl Residency {
         frames: Frames,
         absent: AbsentCache,
         ghosts: GhostHits,
+        versions: Arc<Versions>,
     ) -> Self {
-        Residency { table, frames, absent, ghosts }
+        let (sunk, has_sunk) = Default::default();
+        Residency { table, frames, absent, ghosts, versions, sunk, has_sunk }
     }
 
     /// Where pages are.
@@ -89,7 +103,7 @@ impl Residency {
         loop {
             match self.table.residence(page)? {
                 Residence::Unused => return Ok(()),
-                Residence::Absent => {
+                Residence::Absent(_) => {
                     if self.table.free_absent(page)? {
                         self.absent.forget(page);
                         return Ok(());
@@ -132,9 +146,11 @@ impl Residency {
             delta.is_some() || header.needs_log_from() == CLEAN,
             "page {page} is being written"
         );
+        // While it is absent, rows wait for it as far as they fit.
+        let room = held.node().room();
         self.absent.keep(page, held.node(), delta);
         self.ghosts.note_eviction(page);
-        self.table.evict(page, frame);
+        self.table.evict(page, frame, room);
         header.clear();
         // Optimistic guards of the page must fail.
         held.changed();
@@ -146,7 +162,7 @@ impl Residency {
     /// From loading into a frame: the page was read, and gets what memory has of it. After an error
     /// the frame has no page.
     pub(crate) fn enter(&self, arrival: Arrival<'_>) -> Result<(), DbError> {
-        let Arrival { page, frame, bytes, mut changed, delta } = arrival;
+        let Arrival { page, frame, bytes, mut changed, delta, is_used } = arrival;
         if delta.is_some() {
             // The records on the device that the cached delta replaces were not read. They may have
             // words that are in the middle by now, and once cleaning has merged them the base has
@@ -161,14 +177,16 @@ impl Residency {
         self.frames.occupy(&held, page);
         let header = held.header();
         // Otherwise it would be worth less than any other page before its first use.
-        self.frames.touch(header);
+        if is_used {
+            self.frames.touch(header);
+        }
         if let Some(delta) = delta {
             header.changed(delta.dirty_from);
         }
         // A checkpoint looks for changes that need the log in the frames last.
         self.absent.give_back(page, |rows| {
             if let Some(rows) = rows
-                && let Err(error) = write_rows(&mut held, rows)
+                && let Err(error) = self.write_rows(&mut held, rows)
             {
                 header.clear();
                 return Err(error);
@@ -178,19 +196,54 @@ impl Residency {
             Ok(())
         })
     }
-}
 
-/// Writes to a page the rows that changed while it was absent. An error if it does not have them,
-/// as may be in a damaged page.
-fn write_rows(held: &mut ExclusiveGuard<'_>, rows: &Rows) -> Result<(), DbError> {
-    for (key, value) in rows.changed() {
-        let (index, found) = held.node().search(key);
-        if !found || !held.edit().set_value(index, key, Record { value, flags: 0 }) {
-            let page = held.page();
-            return Err(DbError::Page { page, what: "lacks a record that changed meanwhile" });
+    /// Makes in a page the changes that waited for it; the values that they replace are kept for
+    /// snapshots. An error if they do not belong there, as may be in a damaged page.
+    fn write_rows(&self, held: &mut ExclusiveGuard<'_>, rows: &Rows) -> Result<(), DbError> {
+        let (page, tree, room) = (held.page(), held.node().tree(), held.node().room());
+        let refused = |what| Err(DbError::Page { page, what });
+        let mut has_ghost = false;
+        for Waiting { key, change, is_added, leaves_ghost } in rows.waiting() {
+            let node = held.node();
+            if node.level() != 0 || !node.covers(key) {
+                return refused("is not the leaf for which changes wait");
+            }
+            let (index, found) = node.search(key);
+            let slot = found.then(|| node.slot(index));
+            let is_as_it_was = slot.is_some_and(|slot| slot.value_len() == change.value.len());
+            if !is_added && !is_as_it_was {
+                return refused("lacks a record that changed meanwhile");
+            }
+            if !has_room(&held.edit(), key, slot, change) {
+                return refused("has no room for changes that waited for it");
+            }
+            self.versions.fill(tree, key, |value| before(held.node(), slot, value));
+            let is_changed = match found || !leaves_ghost {
+                true => change_leaf(&mut held.edit(), index, found, key, change),
+                false => {
+                    self.versions.has(tree, key)
+                        && held.edit().insert(index, key, Record { value: &[], flags: GHOST })
+                }
+            };
+            if is_changed {
+                held.changed_by(rows.position);
+                has_ghost |= change.kind == WriteKind::Delete;
+            }
         }
-        held.changed_by(rows.position);
+        held.header().changed(rows.dirty_from);
+        if has_ghost || held.node().has_sunk(room) {
+            self.sunk.lock().push(page);
+            self.has_sunk.store(true, Relaxed);
+        }
+        Ok(())
     }
-    held.header().changed(rows.dirty_from);
-    Ok(())
+
+    /// Pages that became emptier, or have ghosts, by changes that waited for them, since this was
+    /// asked last.
+    pub(crate) fn take_sunk(&self) -> Vec<u32> {
+        match self.has_sunk.swap(false, Relaxed) {
+            true => std::mem::take(&mut self.sunk.lock()),
+            false => Vec::new(),
+        }
+    }
 }

@@ -33,6 +33,8 @@ struct World {
     expected: Vec<Option<Records>>,
     /// Records that were changed without their page.
     without_page: u64,
+    /// Records that were changed without their page, and were not known.
+    unread: u64,
     /// Pages that were read together with others.
     together: u64,
     /// The fewest frames that were in use, and the most after that.
@@ -71,7 +73,8 @@ impl World {
             absent: 56 << 10,
             deltas: 24 << 10,
         };
-        let pool = Pool::new(space, wal, window.clone(), memory, watt, true, 0).unwrap();
+        let shared = (window.clone(), Arc::new(Versions::new(1 << 20)));
+        let pool = Pool::new(space, wal, shared, memory, (watt, true), 0).unwrap();
         let expected = vec![None; PAGES as usize];
         let frames = (u32::MAX, 0);
         World {
@@ -80,6 +83,7 @@ impl World {
             steps: 0,
             expected,
             without_page: 0,
+            unread: 0,
             together: 0,
             frames,
             window,
@@ -199,32 +203,58 @@ impl World {
         let (half, count) = (node.page().clone(), node.count() / 2);
         let mut part = NodeMut::format(&half, page, 0, Fences { lower: &[], upper: None });
         assert!(part.push_all(node, 0, count, true));
+        let count = (0..count).filter(|&index| !node.slot(index).is_ghost()).count();
         held.replace(&half, self.steps / 2);
         drop(held);
         let records = self.expected[page as usize].as_mut().unwrap();
         *records = std::mem::take(records).into_iter().take(count).collect();
     }
 
-    /// Reads and changes records of a page without it, as far as they are in memory and it is not.
+    /// Reads and changes records of a page without it, as far as it is not in memory: some that are
+    /// there, and some that are not known.
     fn use_records(&mut self, page: u32) {
         let (residency, position) = (self.pool.residency(), self.steps / 2);
-        let (rows, is_absent) = (residency.absent(), || residency.table().is_absent(page));
+        let (rows, room) = (residency.absent(), || residency.table().room(page));
         let (mut before, mut found) = (Vec::new(), Vec::new());
-        for (key, value) in self.expected[page as usize].as_mut().unwrap() {
-            if rows.get(page, key, is_absent, &mut found).is_none() {
+        let records = self.expected[page as usize].as_mut().unwrap();
+        for key in 0..62u8 {
+            let known = rows.get(page, &[key], || room().is_some(), &mut found);
+            let expected = records.get(&[key][..]);
+            if let Some((lookup, _)) = known {
+                assert_eq!(
+                    (lookup == Lookup::Value).then_some(&found),
+                    expected,
+                    "{key} of {page}"
+                );
+            } else if self.rng.random_bool(0.9) {
                 continue;
             }
-            assert_eq!(found, *value, "record {key:?} of page {page}");
-            let new = vec![self.rng.random(); value.len()];
-            let change = Change { kind: WriteKind::Put, value: &new };
-            before.clear();
-            let keep = |append: &mut dyn FnMut(&mut Vec<u8>) -> Lookup| {
-                append(&mut before);
+            let kind = [WriteKind::Put, WriteKind::Delete][usize::from(self.rng.random_bool(0.1))];
+            let len = match (kind, expected) {
+                (WriteKind::Delete, _) => 0,
+                (_, Some(value)) if self.rng.random_bool(0.8) => value.len(),
+                _ => self.rng.random_range(0..100),
             };
-            assert!(rows.change(page, key, is_absent, (change, position), keep));
-            assert_eq!(before, *value, "what is kept of record {key:?} of page {page}");
-            *value = new;
-            self.without_page += 1;
+            let new = vec![self.rng.random(); len];
+            let change = Change { kind, value: &new };
+            before.clear();
+            let mut was = None;
+            let keep = |append: &mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>| {
+                was = append(&mut before);
+            };
+            if rows.change(page, &[key], room, (change, position), keep).is_none() {
+                continue;
+            }
+            assert_eq!(was, known.map(|(lookup, _)| lookup));
+            assert_eq!(before, known.map_or(Vec::new(), |_| found.clone()), "what is kept");
+            match (kind, known) {
+                (_, None) => self.unread += 1,
+                _ => self.without_page += 1,
+            }
+            match kind {
+                WriteKind::Delete => records.remove(&[key][..]),
+                _ => records.insert(vec![key], new),
+            };
         }
     }
 
@@ -247,7 +277,8 @@ impl World {
         let guard = self.guard(page);
         let node = guard.node();
         assert!(node.is_sound(), "page {page}");
-        let records = (0..node.count()).map(|index| {
+        let slots = (0..node.count()).filter(|&index| !node.slot(index).is_ghost());
+        let records = slots.map(|index| {
             let (mut key, mut value) = (Vec::new(), Vec::new());
             node.key(index, &mut key);
             node.value(node.slot(index), &mut value);
@@ -309,6 +340,7 @@ fn pages_come_back_from_a_store_of_any_unit_as_they_were() {
         let deltas = stats.deltas;
         let kept = world.pool.counters.kept.load(Relaxed);
         assert!(world.without_page > 1000, "{} records", world.without_page);
+        assert!(world.unread > 1000, "{} records", world.unread);
         assert!(world.together > 1000, "{} pages together", world.together);
         assert_eq!(world.frames, (FRAMES.0 as u32, FRAMES.1 as u32), "memory moved, and back");
         let all = deltas.written > 1000 && deltas.merged > 1000 && kept > 100;
@@ -358,7 +390,8 @@ fn eviction_names_pages_that_lack_changes_of_rows_and_reads_none() {
     let residency = world.pool.residency();
     let change = |&page: &u32| {
         let put = (Change { kind: WriteKind::Put, value: &[2; 300] }, 2);
-        residency.absent().change(page, &[1], || residency.table().is_absent(page), put, |_| ())
+        let room = || residency.table().room(page);
+        residency.absent().change(page, &[1], room, put, |_| ()).is_some()
     };
     let changed: Vec<_> = (0..PAGES).filter(change).collect();
     assert!(changed.len() > 30, "{changed:?}");

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use super::Trees;
 use crate::DbError;
 use crate::direction::Direction;
-use crate::mvcc::Lookup;
+use crate::mvcc::{Lookup, Seen};
 use crate::node::{Expected, Node, PageBytes};
 use crate::pool::{AbsentLeaf, CachedFrame, OptimisticGuard};
 
@@ -216,8 +216,8 @@ impl Trees {
             })?;
             let seen = match leaf {
                 Leaf::InMemory(seen) => seen,
-                Leaf::Without(position) => {
-                    let newest = (Lookup::Value, value);
+                Leaf::Without((found, position)) => {
+                    let newest = (found, value);
                     return Ok((self.version(tree, key, snapshot, position, newest)?, None));
                 }
             };
@@ -254,13 +254,38 @@ impl Trees {
         key: &[u8],
         snapshot: u64,
         position: u64,
-        (mut found, value): (Lookup, &mut Vec<u8>),
+        (found, value): (Lookup, &mut Vec<u8>),
     ) -> Result<Lookup, DbError> {
-        if position > snapshot {
-            found = self.versions.find(tree, key, snapshot, value).unwrap_or(found);
-            self.versions.check(snapshot)?;
+        match position > snapshot {
+            true => Ok(self.older_version(tree, key, snapshot, value)?.unwrap_or(found)),
+            false => Ok(found),
         }
-        Ok(found)
+    }
+
+    /// Puts the version of a record that `snapshot` sees into `value`, if it is not the one in the
+    /// tree.
+    pub(crate) fn older_version(
+        &self,
+        tree: u32,
+        key: &[u8],
+        snapshot: u64,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Lookup>, DbError> {
+        let mut seen = self.versions.find(tree, key, snapshot, value);
+        if seen == Seen::InPage {
+            // As it comes into memory, it fills the version.
+            self.leaf(tree, key)?;
+            seen = self.versions.find(tree, key, snapshot, value);
+        }
+        self.versions.check(snapshot)?;
+        match seen {
+            Seen::Newest => Ok(None),
+            Seen::Older(found) => Ok(Some(found)),
+            Seen::InPage => {
+                let what = "is the root of a tree that lost a leaf, and what a snapshot sees of it";
+                Err(DbError::Page { page: tree, what })
+            }
+        }
     }
 
     /// Copies a page that is a node.

@@ -42,7 +42,7 @@ pub(crate) struct Trees {
     /// The log records that are complete.
     pub window: Arc<CommitWindow>,
     /// Older versions of records, for snapshots that may see them.
-    pub versions: Versions,
+    pub versions: Arc<Versions>,
     /// Leaves that are to be looked at again.
     pub visits: Visits,
 }

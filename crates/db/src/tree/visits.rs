@@ -115,6 +115,11 @@ impl Visits {
 }
 
 impl Trees {
+    /// Notes leaves that sank by changes that waited for them while they were absent.
+    pub(crate) fn note_sunk_while_absent(&self) {
+        self.pool.take_sunk().into_iter().for_each(|page| self.visits.note(page));
+    }
+
     /// Makes the next visit that is due; false if there is none, or the log has no room for it.
     pub(crate) fn make_visit(&self) -> bool {
         if !self.visits.is_due.load(Relaxed) || self.log_is_short() {

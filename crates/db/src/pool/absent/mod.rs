@@ -7,12 +7,17 @@
 //!
 //! *Rows* are records for which their page had to be read. A page has some dozens of records, of
 //! which one or two are asked for again and again. In place of the page these take a twentieth of
-//! the memory. A row that changes here is written to its page when that comes into a frame: as
-//! something else needs it, as the log has to be cut, or as the memory is needed here.
+//! the memory. They are noted by their keys while the page is still in a frame.
+//!
+//! Rows also *wait* for their page: records that were put or deleted, whether or not anybody has
+//! read them. The page gets them when it comes into a frame: as something else needs it, as the log
+//! has to be cut, or as the memory is needed here. What an absent page has free is known, so that
+//! all that waits for it fits.
 //!
 //! Both share one budget. Deltas have a part of it for sure: beyond that the oldest is written
-//! first; otherwise rows that were used last longest ago are dropped. Rows are noted by their keys
-//! while the page is still in a frame.
+//! first. Otherwise rows that were used last longest ago are dropped. If rows that wait take most
+//! of the memory, most deltas are written before pages are loaded for rows, as what waits saves
+//! reads, and not only writes. Then the page is loaded for which most bytes wait.
 
 mod delta;
 mod rows;
@@ -23,20 +28,35 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 pub(super) use delta::CachedDelta;
-pub(super) use rows::Rows;
+pub(super) use rows::{Rows, Waiting};
 
 use super::frames::CLEAN;
 use crate::DbError;
-use crate::mvcc::{Change, Lookup, WriteKind};
+use crate::mvcc::{Change, Lookup};
 use crate::node::Node;
 use delta::Delta;
-use slots::{Order, SLOT_BYTES, Slots};
+use slots::{CLASSES, Order, SLOT_BYTES, Slots};
 
 /// Shards of the cache, each with a lock.
 const SHARDS: usize = 16;
 
 /// Pages of a shard that are named at once to be loaded.
 const NAMED: usize = 2;
+
+/// Bytes of waiting rows of a class of pages.
+const CLASS_BYTES: usize = 64;
+
+/// Waiting rows take so much of the memory that deltas leave to rows before pages are loaded for
+/// them, unless all rows wait.
+const MOST_WAITING: (usize, usize) = (3, 4);
+
+/// Before pages are loaded for such rows, deltas are written that take more than one of so many
+/// parts of the memory that they have for sure otherwise: what waits saves reads, and not only
+/// writes.
+const BESIDE_WAITING: usize = 4;
+
+/// Memory is short in a shard until this part of it is free.
+const SPARE: usize = 64;
 
 /// Parts of absent pages, by page.
 pub(crate) struct AbsentCache {
@@ -60,6 +80,25 @@ struct State {
     bytes: usize,
     /// Bytes of them that deltas take.
     delta_bytes: usize,
+    /// Bytes of them that rows of pages take which lack some.
+    waiting_bytes: usize,
+}
+
+/// Memory after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// All parts take no more than they may.
+    Enough,
+    /// They take more.
+    Short,
+}
+
+/// Bytes of memory that the parts of a page take.
+#[derive(Clone, Copy, Default)]
+struct Bytes {
+    all: usize,
+    delta: usize,
+    waiting: usize,
 }
 
 /// The parts of one page.
@@ -83,8 +122,18 @@ impl Parts {
         SLOT_BYTES + self.delta.memory_bytes() + self.rows.heap_bytes()
     }
 
-    fn is_empty(&self) -> bool {
-        self.delta.is_none() && self.rows.is_empty()
+    fn bytes(&self) -> Bytes {
+        if self.delta.is_none() && self.rows.is_empty() {
+            return Bytes::default();
+        }
+        let waiting = if self.rows.is_dirty() { SLOT_BYTES + self.rows.heap_bytes() } else { 0 };
+        Bytes { all: self.memory_bytes(), delta: self.delta.memory_bytes(), waiting }
+    }
+
+    /// The class by what waits for the page.
+    fn class(&self) -> Option<u8> {
+        let class = |bytes: usize| (bytes / CLASS_BYTES).min(usize::from(CLASSES) - 1) as u8;
+        self.rows.is_dirty().then(|| class(self.rows.waiting_bytes()))
     }
 
     fn dirty_from(&self) -> u64 {
@@ -93,25 +142,23 @@ impl Parts {
 }
 
 impl State {
-    /// Changes the parts in a slot, which is in the order of deltas if one waits, in that of rows
+    /// Changes the parts in a slot, which is in the order of deltas if one waits, in those of rows
     /// if there are some, and free if there is neither.
     fn change<T>(&mut self, slot: u32, change: impl FnOnce(&mut Parts) -> T) -> T {
         let parts = self.slots.parts_mut(slot);
-        let before = (parts.memory_bytes(), parts.delta.memory_bytes());
+        let before = Bytes { all: parts.memory_bytes(), ..parts.bytes() };
         let changed = change(parts);
         let (has_delta, has_rows) = (parts.delta.is_here(), !parts.rows.is_empty());
-        let is_empty = parts.is_empty();
-        let after = match is_empty {
-            true => (0, 0),
-            false => (parts.memory_bytes(), parts.delta.memory_bytes()),
-        };
-        self.bytes = self.bytes + after.0 - before.0;
-        self.delta_bytes = self.delta_bytes + after.1 - before.1;
-        if is_empty {
+        let (after, class) = (parts.bytes(), parts.class());
+        self.bytes = self.bytes + after.all - before.all;
+        self.delta_bytes = self.delta_bytes + after.delta - before.delta;
+        self.waiting_bytes = self.waiting_bytes + after.waiting - before.waiting;
+        if after.all == 0 {
             self.slots.remove(slot);
         } else {
             self.slots.set_in(Order::Deltas, slot, has_delta);
             self.slots.set_in(Order::Rows, slot, has_rows);
+            self.slots.set_waiting(slot, class);
         }
         changed
     }
@@ -173,54 +220,53 @@ impl AbsentCache {
         self.shard(page).state.lock()
     }
 
-    /// Puts the value of a row into `value`, and returns the log position of its last change, or a
-    /// later one. None if it is not here, or `is_absent` says that its page is in a frame by now.
+    /// Puts the value of a row into `value`, and returns what it found, and the log position of its
+    /// last change, or a later one. None if it is not here, or `is_absent` says that its page is in
+    /// a frame by now.
     pub(crate) fn get(
         &self,
         page: u32,
         key: &[u8],
         is_absent: impl FnOnce() -> bool,
         value: &mut Vec<u8>,
-    ) -> Option<u64> {
+    ) -> Option<(Lookup, u64)> {
         let mut state = self.state(page);
         let rows = state.use_rows(page)?;
-        let cached = rows.value(key).filter(|_| is_absent())?;
+        let position = rows.position;
+        let (found, cached) = rows.get(key).filter(|_| is_absent())?;
         value.clear();
         value.extend_from_slice(cached);
-        Some(rows.position)
+        Some((found, position))
     }
 
-    /// Makes the change of a row that the log has at `position`, after `keep` got a function that
-    /// appends the old value. False if it is not here, `is_absent` says that its page is in a frame
-    /// by now, or the change needs the page.
+    /// True if a change of a record waits for the page.
+    pub(crate) fn has_waiting(&self, page: u32, key: &[u8]) -> bool {
+        let state = self.state(page);
+        let slot = state.slots.find(page);
+        slot.is_some_and(|slot| state.slots.parts(slot).rows.has_waiting(key))
+    }
+
+    /// Makes the change of a record that the log has at `position`, after `keep` got a function
+    /// that appends the old value, or says that only the page has it. None if the change needs the
+    /// page, or `room`, the bytes that this has free, says that it is in a frame by now.
     pub(crate) fn change(
         &self,
         page: u32,
         key: &[u8],
-        is_absent: impl FnOnce() -> bool,
-        (change, position): (Change<'_>, u64),
-        keep: impl FnOnce(&mut dyn FnMut(&mut Vec<u8>) -> Lookup),
-    ) -> bool {
+        room: impl FnOnce() -> Option<u32>,
+        change: (Change<'_>, u64),
+        keep: impl FnOnce(&mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>),
+    ) -> Option<Memory> {
+        let most_bytes = self.most_bytes();
         let mut state = self.state(page);
-        let Some(rows) = state.use_rows(page) else { return false };
-        let fits = |value: &[u8]| match change.kind {
-            WriteKind::Put => change.value.len() == value.len(),
-            WriteKind::Patch => true,
-            WriteKind::PutOverflow | WriteKind::Delete => false,
-        };
-        if !rows.value(key).is_some_and(fits) || !is_absent() {
-            return false;
+        let room = room().filter(|_| most_bytes > 0)? as usize;
+        let slot = state.slot(page);
+        if !state.change(slot, |parts| parts.rows.change(key, change, room, keep)) {
+            return None;
         }
-        let Some(value) = rows.change(key, position) else { return false };
-        keep(&mut |before: &mut Vec<u8>| {
-            before.extend_from_slice(value);
-            Lookup::Value
-        });
-        match change.kind {
-            WriteKind::Patch => change.patch(value),
-            _ => value.copy_from_slice(change.value),
-        }
-        true
+        state.slots.put_first(Order::Rows, slot);
+        let is_short = state.bytes > most_bytes / SHARDS;
+        Some(if is_short { Memory::Short } else { Memory::Enough })
     }
 
     /// Notes that a page had to be read for a record.
@@ -314,11 +360,26 @@ impl AbsentCache {
     /// Rows that were used since they were looked at last get a second chance.
     pub(crate) fn take_excess(&self, most: usize) -> Excess {
         let shares = (self.most_bytes() / SHARDS, self.delta_bytes / SHARDS);
+        self.take(shares, most)
+    }
+
+    /// The same, and some memory more: it is short.
+    pub(crate) fn take_spare(&self, most: usize) -> Excess {
+        let share = self.most_bytes() / SHARDS;
+        self.take((share - share / SPARE, self.delta_bytes / SHARDS), most)
+    }
+
+    fn take(&self, shares: (usize, usize), most: usize) -> Excess {
         let mut excess = Excess::default();
         for shard in &self.shards {
             shard.state.lock().take_excess(shares, most, &mut excess);
         }
         excess
+    }
+
+    /// A page that was named may be named again, if rows wait for it.
+    pub(crate) fn rename(&self, page: u32) {
+        self.state(page).alter(page, |_| ());
     }
 
     /// Pages with a delta that waits and needs the log from before `position`.
@@ -347,11 +408,17 @@ impl AbsentCache {
         self.state(page).alter(page, |parts| parts.delta.borrow())?
     }
 
-    /// Pages with changes that are not on the device.
-    pub(crate) fn changed(&self) -> usize {
-        let is_changed = |parts: &&Parts| parts.dirty_from() != CLEAN;
-        let of_shard = |shard: &Shard| shard.state.lock().slots.iter().filter(is_changed).count();
-        self.shards.iter().map(of_shard).sum()
+    /// Pages with changes that are not on the device: those for which rows wait, and those that
+    /// have a delta alone.
+    pub(crate) fn changed(&self) -> (usize, usize) {
+        let (mut waiting, mut deltas) = (0, 0);
+        for shard in &self.shards {
+            for parts in shard.state.lock().slots.iter() {
+                waiting += usize::from(parts.rows.is_dirty());
+                deltas += usize::from(!parts.rows.is_dirty() && !parts.delta.is_none());
+            }
+        }
+        (waiting, deltas)
     }
 
     /// The log position from which recovery would redo all changes; [`CLEAN`] if there are none.
@@ -364,12 +431,20 @@ impl AbsentCache {
 impl State {
     fn take_excess(&mut self, (share, deltas): (usize, usize), most: usize, excess: &mut Excess) {
         let (first, mut leaving, mut leaving_deltas) = (excess.lacking.len(), 0, 0);
-        for _ in 0..2 * self.slots.len() {
+        let slots = self.slots.len();
+        for round in 0..2 * slots {
             if self.bytes <= share + leaving {
                 return;
             }
             let (delta, rows) = (self.slots.last(Order::Deltas), self.slots.last(Order::Rows));
-            let is_delta = self.delta_bytes > deltas + leaving_deltas || rows.is_none();
+            // The rows used last longest ago wait for their page.
+            let is_waiting = rows.is_some_and(|slot| {
+                let rows = &self.slots.parts(slot).rows;
+                rows.is_dirty() && !rows.is_used()
+            });
+            let is_short = is_waiting && self.waiting_take_most(share);
+            let for_sure = if is_short { deltas / BESIDE_WAITING } else { deltas };
+            let is_delta = self.delta_bytes > for_sure + leaving_deltas || rows.is_none();
             match (delta.filter(|_| is_delta), rows) {
                 (Some(_), _) if excess.deltas.len() == most => return,
                 (Some(slot), _) => {
@@ -382,22 +457,35 @@ impl State {
                     excess.deltas.extend(delta.map(|delta| (page, delta)));
                 }
                 (None, Some(slot)) => {
-                    let rows = &self.slots.parts(slot).rows;
-                    let has_to_be_loaded = rows.is_dirty() && !rows.is_used();
-                    if has_to_be_loaded && excess.lacking.len() - first == NAMED {
-                        return;
+                    if is_short || is_waiting && round >= slots {
+                        if excess.lacking.len() - first == NAMED {
+                            return;
+                        }
+                        leaving += self.name_fullest(slot, excess);
                     }
-                    if has_to_be_loaded {
-                        excess.lacking.push(self.slots.page(slot));
-                    }
-                    let is_left = has_to_be_loaded || self.drop_unused(slot);
-                    if is_left {
+                    if is_waiting || self.drop_unused(slot) {
                         self.slots.put_first(Order::Rows, slot);
                     }
                 }
                 (None, None) => return,
             }
         }
+    }
+
+    /// True if rows that wait take most of the memory that deltas leave to rows.
+    fn waiting_take_most(&self, share: usize) -> bool {
+        let (part, of) = MOST_WAITING;
+        self.waiting_bytes > share.saturating_sub(self.delta_bytes) / of * part
+    }
+
+    /// Names the page for which most bytes wait, or that of a slot if all are named. Returns the
+    /// bytes that it will give back.
+    fn name_fullest(&mut self, slot: u32, excess: &mut Excess) -> usize {
+        let fullest = self.slots.fullest().unwrap_or(slot);
+        // It is not named again before it could be loaded, or another change waits for it.
+        self.slots.set_waiting(fullest, None);
+        excess.lacking.push(self.slots.page(fullest));
+        self.slots.parts(fullest).bytes().waiting
     }
 
     /// Drops rows that were not used. True if some are left.

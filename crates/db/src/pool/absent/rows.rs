@@ -1,8 +1,10 @@
-//! Rows: records of one page that stay in memory without it, in one piece of memory.
+//! Rows: records of one page that stay in memory without it, or wait for it, in one piece of
+//! memory.
 
 use std::ops::Range;
 
-use crate::node::Node;
+use crate::mvcc::{Change, Lookup, WriteKind};
+use crate::node::{Node, PAGE_BYTES, SLOT};
 use crate::pool::frames::CLEAN;
 
 /// Bytes before a record's key: the lengths of key and value (u16 each) and its marks.
@@ -14,10 +16,19 @@ const OVERHEAD: usize = 16;
 /// In place of the length of a value: it is in the page, which is in memory.
 const IN_PAGE: u16 = u16::MAX;
 
-/// A mark: the record was read or changed since the marks were looked at last.
+/// The most bytes of records that a page may lack.
+const MOST_WAITING: usize = PAGE_BYTES / 2;
+
+/// A mark: the record was read, or changed in its place, since the marks were looked at last.
 const USED: u8 = 1;
 /// A mark: the page does not have the record's value yet.
 const CHANGED: u8 = 2;
+/// A mark: perhaps the page does not have the record at all, or has a value of another length.
+const ADDED: u8 = 4;
+/// A mark: the record is deleted.
+const DELETED: u8 = 8;
+/// A mark: the record is deleted after it was added. Snapshots may see it, which find it by a ghost.
+const GHOST: u8 = 16;
 
 /// Some records of a page, in no order.
 pub(crate) struct Rows {
@@ -28,6 +39,18 @@ pub(crate) struct Rows {
     /// The log position of the first change that the page does not have; [`CLEAN`] if there is
     /// none.
     pub dirty_from: u64,
+}
+
+/// A change that waits for the page.
+pub(crate) struct Waiting<'r> {
+    /// The record's key.
+    pub key: &'r [u8],
+    /// A put or a delete.
+    pub change: Change<'r>,
+    /// False if the page has the record, with a value of the same length.
+    pub is_added: bool,
+    /// True if the record is deleted, and snapshots may see it although the page never had it.
+    pub leaves_ghost: bool,
 }
 
 /// Where a record lies.
@@ -95,21 +118,105 @@ impl Rows {
         self.all().find(|at| self.bytes[at.key()] == *key)
     }
 
-    /// The value of a record, which counts as used from then on; none if it is not here.
-    pub(crate) fn value(&mut self, key: &[u8]) -> Option<&[u8]> {
+    /// The state of a record, which counts as used from then on; none if it is not here.
+    pub(crate) fn get(&mut self, key: &[u8]) -> Option<(Lookup, &[u8])> {
         let at = self.find(key).filter(|at| at.has_value)?;
         self.mark(&at, USED);
-        Some(&self.bytes[at.value..at.end])
+        Some(self.state(&at))
     }
 
-    /// The value of a record that the log record at `position` changes, to be changed; its length
-    /// stays.
-    pub(crate) fn change(&mut self, key: &[u8], position: u64) -> Option<&mut [u8]> {
-        let at = self.find(key).filter(|at| at.has_value)?;
-        self.mark(&at, USED | CHANGED);
+    fn state(&self, at: &At) -> (Lookup, &[u8]) {
+        match self.marks(at) & DELETED {
+            0 => (Lookup::Value, &self.bytes[at.value..at.end]),
+            _ => (Lookup::Nothing, &[]),
+        }
+    }
+
+    /// True if a change of the record waits for the page.
+    pub(crate) fn has_waiting(&self, key: &[u8]) -> bool {
+        self.find(key).is_some_and(|at| self.marks(&at) & CHANGED != 0)
+    }
+
+    /// Makes the change of a record that the log has at `position`, after `keep` got a function
+    /// that appends the old value, or says that only the page has it. False if the change needs the
+    /// page, which has `room` bytes free.
+    pub(crate) fn change(
+        &mut self,
+        key: &[u8],
+        (change, position): (Change<'_>, u64),
+        room: usize,
+        keep: impl FnOnce(&mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>),
+    ) -> bool {
+        let at = self.find(key);
+        let known = at.as_ref().filter(|at| at.has_value);
+        let value = known.map(|at| at.value..at.end);
+        let is_deleted = known.is_some_and(|at| self.marks(at) & DELETED != 0);
+        let in_place = match change.kind {
+            WriteKind::Put => {
+                !is_deleted && value.as_ref().is_some_and(|old| old.len() == change.value.len())
+            }
+            WriteKind::Patch => value.is_some(),
+            WriteKind::Delete | WriteKind::PutOverflow => false,
+        };
+        let is_made = in_place
+            || match change.kind {
+                WriteKind::Put => self.have_room(key, change.value, room),
+                WriteKind::Delete => self.have_room(key, &[], usize::MAX),
+                WriteKind::Patch | WriteKind::PutOverflow => false,
+            };
+        if !is_made {
+            return false;
+        }
+        keep(&mut |before: &mut Vec<u8>| {
+            let (found, value) = self.state(known?);
+            before.extend_from_slice(value);
+            Some(found)
+        });
         self.position = self.position.max(position);
         self.dirty_from = self.dirty_from.min(position);
-        Some(&mut self.bytes[at.value..at.end])
+        let marks = at.as_ref().map_or(0, |at| self.marks(at));
+        match (value.filter(|_| in_place), at) {
+            (Some(value), Some(at)) => {
+                let value = &mut self.bytes[value];
+                match change.kind {
+                    WriteKind::Patch => change.patch(value),
+                    _ => value.copy_from_slice(change.value),
+                }
+                self.mark(&at, if marks & ADDED == 0 { USED | CHANGED } else { CHANGED });
+            }
+            (_, at) => {
+                self.bytes.drain(at.map_or(0..0, |at| at.begin..at.end));
+                let deleted = match (change.kind, marks & (ADDED | DELETED)) {
+                    (WriteKind::Delete, ADDED) => DELETED | GHOST,
+                    (WriteKind::Delete, _) => DELETED | marks & GHOST,
+                    _ => 0,
+                };
+                let marks = marks & USED | CHANGED | ADDED | deleted;
+                self.bytes.reserve_exact(HEAD + key.len() + change.value.len());
+                self.push(marks, key, change.value.len() as u16);
+                self.bytes.extend_from_slice(change.value);
+            }
+        }
+        true
+    }
+
+    /// True if one more record fits into the `room` of the page, with all that are added to it: each
+    /// may be new there, or longer.
+    fn have_room(&self, key: &[u8], value: &[u8], room: usize) -> bool {
+        let is_added = |at: &At| {
+            let marks = self.marks(at);
+            marks & ADDED != 0 && marks & (DELETED | GHOST) != DELETED
+        };
+        let added = self.all().filter(is_added).map(|at| SLOT + at.end - at.begin - HEAD);
+        let needed = SLOT + key.len() + value.len();
+        let waiting = self.waiting_bytes() + HEAD + key.len() + value.len();
+        added.sum::<usize>().saturating_add(needed) <= room && waiting <= MOST_WAITING
+    }
+
+    /// Bytes of the records that the page lacks.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        let waiting = self.all().filter(|at| self.marks(at) & CHANGED != 0);
+        waiting.map(|at| at.end - at.begin).sum()
     }
 
     /// Adds a record whose page is in memory, or notes that it is used.
@@ -147,13 +254,14 @@ impl Rows {
         *self = taken.fitted();
     }
 
-    /// Drops the values: the page is in memory, and has them.
+    /// Drops the values: the page is in memory, and has them. Records that were added and not read
+    /// are dropped too.
     pub(crate) fn drop_values(&mut self) {
         if self.is_empty() {
             return;
         }
         let mut left = Rows::default();
-        for at in self.all() {
+        for at in self.all().filter(|at| self.marks(at) & (ADDED | USED) != ADDED) {
             left.push(self.marks(&at) & USED, &self.bytes[at.key()], IN_PAGE);
         }
         *self = left.fitted();
@@ -177,7 +285,7 @@ impl Rows {
         for at in self.all().filter(|at| self.marks(at) != 0) {
             let begin = left.bytes.len();
             left.bytes.extend_from_slice(&self.bytes[at.begin..at.end]);
-            left.bytes[begin + HEAD - 1] &= CHANGED;
+            left.bytes[begin + HEAD - 1] &= !USED;
         }
         *self = left.fitted();
     }
@@ -187,10 +295,19 @@ impl Rows {
         self.dirty_from != CLEAN
     }
 
-    /// The keys and values that the page lacks.
-    pub(crate) fn changed(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    /// The changes that the page lacks.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = Waiting<'_>> {
         let changed = self.all().filter(|at| self.marks(at) & CHANGED != 0);
-        changed.map(|at| (&self.bytes[at.key()], &self.bytes[at.value..at.end]))
+        changed.map(|at| {
+            let marks = self.marks(&at);
+            let kind = if marks & DELETED == 0 { WriteKind::Put } else { WriteKind::Delete };
+            Waiting {
+                key: &self.bytes[at.key()],
+                change: Change { kind, value: &self.bytes[at.value..at.end] },
+                is_added: marks & ADDED != 0,
+                leaves_ghost: marks & GHOST != 0,
+            }
+        })
     }
 }
 
@@ -210,11 +327,32 @@ mod tests {
     }
 
     fn value(records: &mut Rows, key: u8) -> Option<&[u8]> {
-        records.value(&[key])
+        let (found, value) = records.get(&[key])?;
+        assert_eq!(found, Lookup::Value);
+        Some(value)
     }
 
-    fn changed(records: &Rows) -> Vec<(&[u8], &[u8])> {
-        records.changed().collect()
+    /// Keys and values that wait for the page; of records that are deleted no value.
+    fn waiting(records: &Rows) -> Vec<(&[u8], Option<&[u8]>)> {
+        let of = |one: &Waiting<'_>| one.change.kind == WriteKind::Put;
+        records.waiting().map(|one| (one.key, of(&one).then_some(one.change.value))).collect()
+    }
+
+    /// Makes a change, and returns what it replaced, if that is known; none if it needs the page.
+    fn change(
+        records: &mut Rows,
+        key: &[u8],
+        (kind, value): (WriteKind, &[u8]),
+        position: u64,
+        room: usize,
+    ) -> Option<Option<(Lookup, Vec<u8>)>> {
+        let mut before = None;
+        let keep = |append: &mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>| {
+            let mut value = Vec::new();
+            before = append(&mut value).map(|found| (found, value));
+        };
+        let change = (Change { kind, value }, position);
+        records.change(key, change, room, keep).then_some(before)
     }
 
     #[test]
@@ -222,7 +360,8 @@ mod tests {
         let mut records = Rows::default();
         b"dfka".iter().for_each(|&key| records.note(&[key]));
         assert_eq!(value(&mut records, b'd'), None, "it is in the page");
-        assert!(records.change(b"d", 5).is_none(), "it is in the page");
+        let put = (WriteKind::Put, &b"four"[..]);
+        assert_eq!(change(&mut records, b"d", put, 5, 0), None, "it is in the page");
         records.take_values(Node::of(&page(&[(b"d", b"four"), (b"k", b"kay"), (b"m", b"em")], 70)));
         assert_eq!(value(&mut records, b'd'), Some(&b"four"[..]));
         for (key, why) in
@@ -231,12 +370,15 @@ mod tests {
             assert_eq!(value(&mut records, key), None, "{why}");
         }
         assert_eq!((records.position, records.dirty_from), (70, CLEAN));
-        records.change(b"k", 90).unwrap().copy_from_slice(b"KAY");
-        records.change(b"k", 80).unwrap()[0] = b'_';
+        let known = |value: &[u8]| Some(Some((Lookup::Value, value.to_vec())));
+        let put = (WriteKind::Put, &b"KAY"[..]);
+        assert_eq!(change(&mut records, b"k", put, 90, 0), known(b"kay"));
+        let patch = (WriteKind::Patch, &[0, 0, 1, 0, b'_'][..]);
+        assert_eq!(change(&mut records, b"k", patch, 80, 0), known(b"KAY"));
         assert_eq!((records.position, records.dirty_from), (90, 80));
-        assert_eq!(changed(&records), [(&b"k"[..], &b"_AY"[..])]);
+        assert_eq!(waiting(&records), [(&b"k"[..], Some(&b"_AY"[..]))]);
         records.drop_values();
-        assert!(!records.is_dirty() && changed(&records).is_empty());
+        assert!(!records.is_dirty() && waiting(&records).is_empty());
         assert_eq!(value(&mut records, b'k'), None, "it is in the page again");
     }
 
@@ -247,7 +389,7 @@ mod tests {
         records.take_values(Node::of(&page(&[(b"c", b"1"), (b"d", b"2"), (b"e", b"3")], 1)));
         assert!(!records.is_used());
         value(&mut records, b'c');
-        records.change(b"e", 8).unwrap()[0] = b'5';
+        assert!(change(&mut records, b"e", (WriteKind::Put, b"5"), 8, 0).is_some());
         assert!(records.is_used());
         records.drop_unused();
         assert!(!records.is_used(), "the marks are gone");
@@ -255,6 +397,62 @@ mod tests {
         assert_eq!(value(&mut records, b'c'), Some(&b"1"[..]));
         (0..2).for_each(|_| records.drop_unused());
         assert_eq!(value(&mut records, b'c'), None);
-        assert_eq!(changed(&records), [(&b"e"[..], &b"5"[..])]);
+        assert_eq!(waiting(&records), [(&b"e"[..], Some(&b"5"[..]))]);
+    }
+
+    #[test]
+    fn records_that_nobody_has_read_wait_as_long_as_they_fit_into_the_page() {
+        let mut records = Rows::default();
+        let one = SLOT + 1 + 5;
+        fn put(value: &[u8]) -> (WriteKind, &[u8]) {
+            (WriteKind::Put, value)
+        }
+        let delete = (WriteKind::Delete, &b""[..]);
+        assert_eq!(change(&mut records, b"c", put(b"12345"), 10, one), Some(None), "not known");
+        assert_eq!(change(&mut records, b"d", put(b"12345"), 11, 2 * one - 1), None, "no room");
+        assert_eq!(change(&mut records, b"d", put(b"12345"), 12, 2 * one), Some(None));
+        let known = |value: &[u8]| Some(Some((Lookup::Value, value.to_vec())));
+        assert_eq!(change(&mut records, b"c", put(b"54321"), 13, 0), known(b"12345"), "in place");
+        assert_eq!(change(&mut records, b"c", delete, 14, 0), known(b"54321"));
+        assert_eq!(records.get(b"c"), Some((Lookup::Nothing, &b""[..])));
+        let patch = (WriteKind::Patch, &[0, 0, 1, 0, b'_'][..]);
+        let nothing = Some(Some((Lookup::Nothing, Vec::new())));
+        assert_eq!(change(&mut records, b"c", patch, 15, 0), nothing);
+        assert_eq!(change(&mut records, b"e", patch, 16, 1000), None, "it is not known");
+        assert_eq!(change(&mut records, b"x", delete, 17, 0), Some(None), "it needs no room");
+        let room = 2 * one + SLOT + 1;
+        assert_eq!(change(&mut records, b"e", put(b"12345"), 18, room), Some(None), "and a ghost");
+        let room = 2 * one + 2 * (SLOT + 1);
+        assert!(records.waiting().all(|one| one.leaves_ghost == (one.key == b"c")));
+        assert_eq!(
+            change(&mut records, b"c", put(b""), 19, room - 1),
+            None,
+            "its ghost counts too"
+        );
+        assert_eq!(change(&mut records, b"c", put(b""), 20, room), nothing);
+        let all = [
+            (&b"d"[..], Some(&b"12345"[..])),
+            (b"x", None),
+            (b"e", Some(b"12345")),
+            (b"c", Some(b"")),
+        ];
+        assert_eq!(waiting(&records), all);
+        assert!(records.waiting().all(|one| one.is_added));
+        assert_eq!((records.position, records.dirty_from), (20, 10));
+        assert!(records.has_waiting(b"x") && !records.has_waiting(b"y"));
+        let more = (0..200u8).filter(|&n| {
+            let long = [n; 100];
+            change(&mut records, &[b'_', n], put(&long), 21, PAGE_BYTES).is_some()
+        });
+        assert_eq!(more.count(), (MOST_WAITING - 50) / 107, "a page may lack so much");
+        records.drop_values();
+        assert_eq!(
+            change(&mut records, b"c", put(b""), 22, 0),
+            None,
+            "in the page, as it was read"
+        );
+        records.take_values(Node::of(&page(&[(b"c", b"")], 30)));
+        assert_eq!(value(&mut records, b'c'), Some(&b""[..]));
+        assert_eq!(value(&mut records, b'd'), None, "it was not read");
     }
 }

@@ -19,12 +19,37 @@ pub(super) enum Order {
     Deltas,
     /// Slots with rows: those that were used last are first.
     Rows,
+    /// Slots with rows that their page lacks, so many bytes of them that they are in this class.
+    Waiting(u8),
 }
+
+impl Order {
+    /// Orders with the same link: a slot is in one of them at most.
+    fn link(self) -> usize {
+        match self {
+            Order::Deltas => 0,
+            Order::Rows => 1,
+            Order::Waiting(_) => 2,
+        }
+    }
+
+    fn end(self) -> usize {
+        match self {
+            Order::Waiting(class) => 2 + usize::from(class),
+            other => other.link(),
+        }
+    }
+}
+
+/// Classes of slots by the bytes of rows that their page lacks.
+pub(super) const CLASSES: u8 = 32;
 
 /// The parts of one page, and the slots before and after in each order.
 struct Slot {
     page: u32,
-    links: [Link; 2],
+    links: [Link; 3],
+    /// The order of waiting rows in which it is.
+    waiting: Option<Order>,
     parts: Parts,
 }
 
@@ -46,7 +71,7 @@ pub(super) struct Slots {
     by_page: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    ends: [Ends; 2],
+    ends: [Ends; 2 + CLASSES as usize],
 }
 
 /// Bytes of a slot, and of its place in the table of numbers, about.
@@ -59,7 +84,7 @@ fn hash(page: u32) -> u64 {
 
 impl Default for Slots {
     fn default() -> Self {
-        let ends = [Ends { first: NONE, last: NONE }; 2];
+        let ends = [Ends { first: NONE, last: NONE }; 2 + CLASSES as usize];
         Slots { by_page: HashMap::default(), slots: Vec::new(), free: Vec::new(), ends }
     }
 }
@@ -76,8 +101,8 @@ impl Slots {
         if let Some(slot) = self.find(page) {
             return slot;
         }
-        let links = [Link { before: OUT, after: NONE }; 2];
-        let new = Slot { page, links, parts: Parts::default() };
+        let links = [Link { before: OUT, after: NONE }; 3];
+        let new = Slot { page, links, waiting: None, parts: Parts::default() };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = new;
@@ -99,6 +124,7 @@ impl Slots {
     pub(super) fn remove(&mut self, slot: u32) {
         self.unlink(Order::Deltas, slot);
         self.unlink(Order::Rows, slot);
+        self.set_waiting(slot, None);
         let removed = self.by_page.remove(&hash(self.page(slot)));
         assert_eq!(removed, Some(slot), "a page has one slot");
         self.slots[slot as usize].parts = Parts::default();
@@ -133,14 +159,14 @@ impl Slots {
     /// The slots of an order, the last one first.
     pub(super) fn oldest_first(&self, order: Order) -> impl Iterator<Item = u32> {
         std::iter::successors(self.last(order), move |&slot| {
-            let before = self.slots[slot as usize].links[order as usize].before;
+            let before = self.slots[slot as usize].links[order.link()].before;
             (before != NONE).then_some(before)
         })
     }
 
     /// The last slot of an order.
     pub(super) fn last(&self, order: Order) -> Option<u32> {
-        let last = self.ends[order as usize].last;
+        let last = self.ends[order.end()].last;
         (last != NONE).then_some(last)
     }
 
@@ -154,34 +180,50 @@ impl Slots {
         }
     }
 
+    /// Puts a slot into the class of those with rows that their page lacks, or takes it out. It
+    /// comes first, or stays where it is.
+    pub(super) fn set_waiting(&mut self, slot: u32, class: Option<u8>) {
+        let (before, after) = (self.slots[slot as usize].waiting, class.map(Order::Waiting));
+        if before != after {
+            before.into_iter().for_each(|order| self.unlink(order, slot));
+            after.into_iter().for_each(|order| self.put_first(order, slot));
+            self.slots[slot as usize].waiting = after;
+        }
+    }
+
+    /// Of the slots whose pages lack most bytes of rows the last one.
+    pub(super) fn fullest(&self) -> Option<u32> {
+        (0..CLASSES).rev().find_map(|class| self.last(Order::Waiting(class)))
+    }
+
     /// Makes a slot of an order the first.
     pub(super) fn put_first(&mut self, order: Order, slot: u32) {
-        let first = self.ends[order as usize].first;
+        let first = self.ends[order.end()].first;
         if first == slot {
             return;
         }
         self.unlink(order, slot);
         *self.link(order, slot) = Link { before: NONE, after: first };
         match first {
-            NONE => self.ends[order as usize].last = slot,
+            NONE => self.ends[order.end()].last = slot,
             first => self.link(order, first).before = slot,
         }
-        self.ends[order as usize].first = slot;
+        self.ends[order.end()].first = slot;
     }
 
     fn link(&mut self, order: Order, slot: u32) -> &mut Link {
-        &mut self.slots[slot as usize].links[order as usize]
+        &mut self.slots[slot as usize].links[order.link()]
     }
 
     fn unlink(&mut self, order: Order, slot: u32) {
         let Link { before, after } = *self.link(order, slot);
         match before {
             OUT => return,
-            NONE => self.ends[order as usize].first = after,
+            NONE => self.ends[order.end()].first = after,
             before => self.link(order, before).after = after,
         }
         match after {
-            NONE => self.ends[order as usize].last = before,
+            NONE => self.ends[order.end()].last = before,
             after => self.link(order, after).before = before,
         }
         self.link(order, slot).before = OUT;
@@ -201,20 +243,28 @@ mod tests {
     fn slots_are_found_and_ordered_as_in_plain_lists() {
         let mut rng = SmallRng::seed_from_u64(1);
         let (mut slots, mut lists) = (Slots::default(), [VecDeque::new(), VecDeque::new()]);
+        let mut classes = std::collections::BTreeMap::new();
         let mut known = std::collections::BTreeSet::new();
         for _ in 0..20_000 {
             let page = rng.random_range(0..40) * 16;
             let order = [Order::Deltas, Order::Rows][rng.random_range(0..2)];
-            let list: &mut VecDeque<u32> = &mut lists[order as usize];
-            match (rng.random_range(0..4), slots.find(page)) {
+            let list: &mut VecDeque<u32> = &mut lists[order.link()];
+            match (rng.random_range(0..5), slots.find(page)) {
                 (0, Some(slot)) => {
                     slots.remove(slot);
                     known.remove(&page);
+                    classes.remove(&page);
                     lists.iter_mut().for_each(|list| list.retain(|&other| other != page));
                 }
                 (1, Some(slot)) => {
                     slots.set_in(order, slot, false);
                     list.retain(|&other| other != page);
+                }
+                (4, Some(slot)) => {
+                    let class = [None, Some(rng.random_range(0..CLASSES))][rng.random_range(0..2)];
+                    slots.set_waiting(slot, class);
+                    classes.remove(&page);
+                    classes.extend(class.map(|class| (page, class)));
                 }
                 (2, Some(slot)) => {
                     slots.set_in(order, slot, true);
@@ -232,9 +282,11 @@ mod tests {
             }
             assert!(known.iter().all(|&page| slots.page(slots.find(page).unwrap()) == page));
             assert_eq!(slots.len(), known.len());
+            let fullest = slots.fullest().map(|slot| classes[&slots.page(slot)]);
+            assert_eq!(fullest, classes.values().max().copied());
             for order in [Order::Deltas, Order::Rows] {
                 let pages = slots.oldest_first(order).map(|slot| slots.page(slot));
-                assert!(pages.eq(lists[order as usize].iter().rev().copied()));
+                assert!(pages.eq(lists[order.link()].iter().rev().copied()));
             }
         }
         assert!(slots.slots.len() <= 40);

@@ -5,6 +5,7 @@ use frostline_store::{ChangedWords, Format, Open, Store};
 use frostline_zone::{Shape, in_memory};
 
 use super::*;
+use crate::mvcc::WriteKind;
 use crate::node::{Fences, NodeMut, PageBytes, Record};
 
 /// A page with one record.
@@ -51,14 +52,16 @@ fn evict(cache: &AbsentCache, number: u32, delta: Option<CachedDelta>) {
 
 fn get(cache: &AbsentCache, page: u32) -> bool {
     let mut value = Vec::new();
-    let position = cache.get(page, &[page as u8], || true, &mut value);
-    assert!(position.is_none_or(|position| position >= 7 && value == [page as u8; 100]));
-    position.is_some()
+    let found = cache.get(page, &[page as u8], || true, &mut value);
+    assert!(found.is_none_or(|(found, position)| {
+        found == Lookup::Value && position >= 7 && value == [page as u8; 100]
+    }));
+    found.is_some()
 }
 
 fn change(cache: &AbsentCache, page: u32, kind: WriteKind, value: &[u8], position: u64) -> bool {
     let change = (Change { kind, value }, position);
-    cache.change(page, &[page as u8], || true, change, |_| ())
+    cache.change(page, &[page as u8], || Some(0), change, |_| ()).is_some()
 }
 
 fn pages(deltas: &[(u32, Box<CachedDelta>)]) -> Vec<u32> {
@@ -82,19 +85,23 @@ fn rows_that_were_used_stay_and_pages_that_lack_changes_are_named() {
     let left = || numbers.map(|number| cache.state(number).slots.find(number).is_some());
     assert_eq!(left(), [true, true, false, false, true, true]);
     // They leave later than those that came after them and were not used.
-    for (come, named) in
-        [([96, 112], vec![]), ([128, 144], vec![]), ([160, 176], vec![]), ([192, 208], vec![16])]
-    {
+    for come in [[96, 112], [128, 144], [160, 176], [192, 208]] {
         come.iter().for_each(|&number| evict(&cache, number, None));
-        assert_eq!(lacking(), named, "as {come:?} have come");
+        assert_eq!(lacking(), [0; 0], "as {come:?} have come");
     }
     assert_eq!(left(), [false, true, false, false, false, false]);
+    cache.set_most_bytes(SHARDS * ROW);
+    assert_eq!(lacking(), [0; 0], "it has room, as nothing else has");
+    cache.set_most_bytes(0);
+    assert_eq!(lacking(), [16]);
+    cache.set_most_bytes(SHARDS * 4 * ROW);
+    evict(&cache, 208, None);
     assert_eq!((cache.rows_before(9), cache.rows_before(10)), (vec![], vec![16]));
     assert_eq!(cache.needs_log_from(), 9);
     cache
         .give_back(16, |rows| {
-            let changed = rows.unwrap().changed().collect::<Vec<_>>();
-            assert_eq!(changed, [(&[16][..], &[16; 100][..])]);
+            let waiting = rows.unwrap().waiting().map(|one| (one.key, one.change.value));
+            assert!(waiting.eq([(&[16][..], &[16; 100][..])]));
             Ok(())
         })
         .unwrap();
@@ -112,14 +119,15 @@ fn a_change_that_needs_the_page_or_meets_it_in_a_frame_is_not_made() {
         (WriteKind::Put, &[1; 99][..]),
         (WriteKind::Put, &[1; 101]),
         (WriteKind::PutOverflow, &[1; 100]),
-        (WriteKind::Delete, &[]),
     ] {
         assert!(!change(&cache, 1, kind, value, 9), "{kind:?}");
     }
     let put = (Change { kind: WriteKind::Put, value: &[2; 100] }, 9);
-    assert!(!cache.change(1, &[1], || false, put, |_| panic!("nothing is replaced")));
+    let refused = cache.change(1, &[1], || None, put, |_| panic!("nothing is replaced"));
+    assert_eq!(refused, None);
     assert!(cache.get(1, &[1], || false, &mut Vec::new()).is_none());
-    assert!(!cache.change(1, &[2], || true, put, |_| panic!("nothing is replaced")));
+    let refused = cache.change(1, &[2], || Some(0), put, |_| panic!("nothing is replaced"));
+    assert_eq!(refused, None);
     assert_eq!((get(&cache, 1), cache.needs_log_from()), (true, CLEAN));
     assert!(change(&cache, 1, WriteKind::Patch, &[0, 0, 1, 0, 5], 9));
 }
@@ -213,5 +221,33 @@ fn a_thread_that_needs_a_delta_waits_until_it_is_written() {
             cache.end_write(5, delta, arrived);
             assert_eq!(waiting.join().unwrap(), !arrived);
         });
+    }
+}
+
+#[test]
+fn pages_are_named_by_what_waits_for_them_once_that_takes_most_of_the_memory() {
+    let cache = AbsentCache::new(1 << 20, 0);
+    let put = |page: u32, key: u8, len: usize| {
+        let put = (Change { kind: WriteKind::Put, value: &vec![key; len] }, 9);
+        cache.change(page, &[key], || Some(4000), put, |_| ())
+    };
+    for (page, len) in [(16, 100), (32, 600), (48, 300), (64, 400)] {
+        assert_eq!(put(page, 1, len), Some(Memory::Enough));
+    }
+    let waiting = cache.bytes();
+    (10..20).for_each(|page| evict(&cache, page * 16, None));
+    let bytes = cache.bytes();
+    cache.set_most_bytes(SHARDS * bytes);
+    assert_eq!(cache.take_excess(8).lacking, [0; 0], "there is memory");
+    assert_eq!(put(64, 2, 400), Some(Memory::Short));
+    assert_eq!(cache.take_spare(8).lacking, [0; 0], "rows that were not used go first");
+    assert!((waiting + 400..bytes - bytes / SPARE).contains(&cache.bytes()));
+    for (page, len) in [(80, 700), (96, 200), (16, 500)] {
+        put(page, 3, len);
+    }
+    cache.set_most_bytes(SHARDS * waiting / 2);
+    // Those that are named are not named again.
+    for named in [[64, 80], [32, 16], [48, 96]] {
+        assert_eq!(cache.take_spare(8).lacking, named);
     }
 }

@@ -21,6 +21,7 @@ pub(crate) struct Tally {
     pub pages_evicted: AtomicU64,
     pub pages_kept: AtomicU64,
     pub records_without_page: AtomicU64,
+    pub records_unread: AtomicU64,
     pub pages_checkpointed: AtomicU64,
     pub pages_rewritten: AtomicU64,
     pub deltas: AtomicU64,
@@ -178,6 +179,7 @@ impl<'t> Life<'t> {
             self.tally.pages_evicted.fetch_add(stats.pages_evicted, Relaxed);
             self.tally.pages_kept.fetch_add(stats.pages_kept, Relaxed);
             self.tally.records_without_page.fetch_add(stats.records_without_page, Relaxed);
+            self.tally.records_unread.fetch_add(stats.records_unread, Relaxed);
             self.tally.pages_checkpointed.fetch_add(stats.pages_checkpointed, Relaxed);
             self.tally.pages_rewritten.fetch_add(stats.pages_rewritten, Relaxed);
             self.tally.deltas.fetch_add(stats.store.deltas.written, Relaxed);

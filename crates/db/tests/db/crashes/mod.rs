@@ -46,7 +46,7 @@ fn survive(units: &[u32], crashes: u64) {
     let Some(databases) = lived else { return };
     let of = |n: &AtomicU64| n.load(Relaxed);
     println!(
-        "{} crashes and {} kills of {} databases, {} in recovery; {} commits, {} pages evicted, changes of {} kept, {} records read or changed without their page, {} written by checkpoints, {} in place of copies, {} as deltas, {} of them as tails, and {} merged; {} pages of logs saved by compression",
+        "{} crashes and {} kills of {} databases, {} in recovery; {} commits, {} pages evicted, changes of {} kept, {} records read or changed without their page, {} of them written unread, {} written by checkpoints, {} in place of copies, {} as deltas, {} of them as tails, and {} merged; {} pages of logs saved by compression",
         of(&tally.crashes),
         of(&tally.kills),
         databases,
@@ -55,6 +55,7 @@ fn survive(units: &[u32], crashes: u64) {
         of(&tally.pages_evicted),
         of(&tally.pages_kept),
         of(&tally.records_without_page),
+        of(&tally.records_unread),
         of(&tally.pages_checkpointed),
         of(&tally.pages_rewritten),
         of(&tally.deltas),
@@ -68,9 +69,10 @@ fn survive(units: &[u32], crashes: u64) {
     let has_deltas = units.contains(&64);
     let [tails, merged] = [&tally.tails, &tally.deltas_merged];
     let [kept, without_page] = [&tally.pages_kept, &tally.records_without_page];
-    let deltas = [tails, merged, kept, without_page].map(|count| of(count) > 0);
+    let unread = &tally.records_unread;
+    let deltas = [tails, merged, kept, without_page, unread].map(|count| of(count) > 0);
     assert_eq!(
-        deltas, [has_deltas; 4],
-        "tails, merges, kept changes, and records without their page"
+        deltas, [has_deltas; 5],
+        "tails, merges, kept changes, records without their page, and those written unread"
     );
 }

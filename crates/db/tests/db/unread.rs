@@ -1,0 +1,184 @@
+//! Records that are put and deleted although neither they nor their pages were read: a database
+//! with little memory against ordered maps, with snapshots, through kills and checkpoints.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frostline_db::{Create, Db, Direction, Options, Table, Transaction};
+use frostline_store::Cleaning;
+use frostline_zone::{Device, Shape, in_memory};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Keys that records may have: some times as many pages of them as memory has room for.
+const KEYS: u32 = 30_000;
+
+fn device() -> Arc<dyn Device> {
+    let shape = Shape { bytes: 48 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
+    let device = in_memory(&shape).unwrap();
+    Db::create(&device, &Create { log_bytes: Some(4 << 20), ..Create::default() }).unwrap();
+    device
+}
+
+fn open(device: &Arc<dyn Device>) -> Db {
+    let options = Options {
+        buffer_bytes: 128 * 4096,
+        background: false,
+        cleaning: Cleaning::Inline,
+        ..Options::default()
+    };
+    Db::open(device, &options).unwrap()
+}
+
+fn key(n: u32) -> Vec<u8> {
+    match n % 3 {
+        0 => format!("a rather long prefix {}", n / 3).into_bytes(),
+        1 => (n / 3).to_be_bytes().to_vec(),
+        _ => [&[b'z'][..], &(n / 3).to_le_bytes(), &vec![7; (n % 50) as usize]].concat(),
+    }
+}
+
+/// What a transaction or a map is told to do: a value, or none if the record is deleted.
+fn change(rng: &mut StdRng) -> (Vec<u8>, Option<Vec<u8>>) {
+    let key = key(rng.random_range(0..KEYS));
+    let len = match rng.random_range(0..10) {
+        0..4 => None,
+        4..8 => Some(100),
+        8 => Some(rng.random_range(0..20)),
+        _ => Some(rng.random_range(0..700)),
+    };
+    (key, len.map(|len| vec![rng.random(); len]))
+}
+
+fn make(transaction: &mut Transaction<'_>, table: Table, map: &mut Map, rng: &mut StdRng) {
+    let (key, value) = change(rng);
+    match value {
+        Some(value) => {
+            transaction.put(table, &key, &value).unwrap();
+            map.insert(key, value);
+        }
+        None => {
+            transaction.delete(table, &key).unwrap();
+            map.remove(&key);
+        }
+    }
+}
+
+fn compare_some(look: &Transaction<'_>, table: Table, map: &Map, rng: &mut StdRng) {
+    for _ in 0..3 {
+        let key = key(rng.random_range(0..KEYS));
+        assert_eq!(look.get(table, &key).unwrap().as_ref(), map.get(&key), "{key:?}");
+    }
+    let from = key(rng.random_range(0..KEYS));
+    let direction = [Direction::Forward, Direction::Backward][rng.random_range(0..2)];
+    let mut scan = look.scan(table, &from, direction);
+    let expected: Box<dyn Iterator<Item = _>> = match direction {
+        Direction::Forward => Box::new(map.range(from.clone()..)),
+        Direction::Backward => Box::new(map.range(..=from.clone()).rev()),
+    };
+    for (key, value) in expected.take(5) {
+        let found = scan.next().unwrap();
+        assert!(
+            found == Some((&key[..], &value[..])),
+            "{key:?}, and not {:?}",
+            found.map(|it| it.0)
+        );
+    }
+}
+
+fn compare(look: &Transaction<'_>, table: Table, map: &Map) {
+    let mut scan = look.scan_all(table, Direction::Forward);
+    for (key, value) in map {
+        let found = scan.next().unwrap();
+        assert!(
+            found == Some((&key[..], &value[..])),
+            "{key:?}, and not {:?}",
+            found.map(|it| it.0)
+        );
+    }
+    assert_eq!(scan.next().unwrap(), None);
+}
+
+/// Changes and kills, as a map has it. With `long`, there are a few long values in the end.
+fn run(seed: u64, long: bool) {
+    println!("seed {seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let (device, mut map) = (device(), Map::new());
+    let mut unread = 0;
+    for life in 0..5 {
+        let db = open(&device);
+        let table = db.table("t").or_else(|_| db.create_table("t")).unwrap();
+        compare(&db.begin_read().unwrap(), table, &map);
+        // Read transactions, and what they see.
+        let mut looks: Vec<(Transaction<'_>, Map)> = Vec::new();
+        for _ in 0..150 {
+            let (mut transaction, mut next) = (db.begin().unwrap(), map.clone());
+            for _ in 0..rng.random_range(1..40) {
+                make(&mut transaction, table, &mut next, &mut rng);
+            }
+            if long && life == 3 && rng.random_bool(0.05) {
+                let (key, value) = (key(rng.random_range(0..KEYS)), vec![rng.random(); 3000]);
+                transaction.put(table, &key, &value).unwrap();
+                next.insert(key, value);
+            }
+            if rng.random_bool(0.1) {
+                transaction.rollback();
+                continue;
+            }
+            transaction.commit_soon().unwrap();
+            map = next;
+            match rng.random_range(0..30) {
+                0 => looks.push((db.begin_read().unwrap(), map.clone())),
+                1 if !looks.is_empty() => {
+                    let (look, map) = looks.swap_remove(rng.random_range(0..looks.len()));
+                    if rng.random_bool(0.3) {
+                        compare(&look, table, &map);
+                    }
+                }
+                2 => db.checkpoint().unwrap(),
+                _ => {}
+            }
+            if rng.random_bool(0.1) {
+                looks.iter().for_each(|(look, map)| compare_some(look, table, map, &mut rng));
+                compare_some(&db.begin_read().unwrap(), table, &map, &mut rng);
+            }
+        }
+        looks.iter().for_each(|(look, map)| compare(look, table, map));
+        drop(looks);
+        unread += db.stats().unwrap().records_unread;
+        if life == 2 {
+            compare(&db.begin_read().unwrap(), table, &map);
+        }
+        // Then the process is killed.
+        let commit = db.begin().unwrap().commit_soon().unwrap();
+        db.wait(commit).unwrap();
+        assert!(db.check().unwrap().findings.is_empty());
+    }
+    assert!(unread > 1000, "{unread} records were written unread");
+    let db = open(&device);
+    let table = db.table("t").unwrap();
+    let keys: Vec<_> = (0..KEYS).map(key).collect();
+    for keys in keys.chunks(200) {
+        let mut transaction = db.begin().unwrap();
+        keys.iter().for_each(|key| transaction.delete(table, key).unwrap());
+        transaction.commit_soon().unwrap();
+    }
+    assert!(long || db.stats().unwrap().records_unread > 1000, "deletes are made unread");
+    compare(&db.begin_read().unwrap(), table, &Map::new());
+    db.checkpoint().unwrap();
+    db.checkpoint().unwrap();
+    let pages = db.stats().unwrap().pages;
+    assert!(pages < 40, "{pages} pages are left of nothing");
+}
+
+#[test]
+fn records_that_are_written_unread_are_what_a_map_has_in_every_snapshot() {
+    (0..2).for_each(|seed| run(seed, false));
+}
+
+#[test]
+fn a_table_that_gets_long_values_loses_none_that_were_written_unread() {
+    run(7, true);
+}
