@@ -165,6 +165,7 @@ ROLES = {
     "frostline": (USERS, "the crate to add"),
     "cli": (USERS, "the command"),
     "judge": (TESTS, "a second reader"),
+    "testkit": (TESTS, "drivers of tests"),
 }
 
 

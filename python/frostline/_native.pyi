@@ -92,6 +92,7 @@ class Store:
         unit: int | None = ...,
         pages: int | None = ...,
         thin: bool = ...,
+        space: float | None = ...,
     ) -> Store: ...
     def write(self, lba: int, page: bytes) -> None: ...
     def write_many(self, lbas: npt.NDArray[np.uint32], pages: npt.NDArray[np.uint8]) -> None: ...
@@ -155,6 +156,7 @@ class DbOptions:
         victim: str | None = ...,
         unit: int | None = ...,
         gp: float | None = ...,
+        space: float | None = ...,
         compression: str | None = ...,
         parity: int | None = ...,
         longest_logged_value: int | str | None = ...,

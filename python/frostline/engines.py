@@ -47,6 +47,7 @@ class Store:
         unit: int = 64,
         pages: int | None = None,
         thin: bool = False,
+        space: float | None = None,
     ) -> Store:
         """Opens the store in a file, or on a device: ``mem:``, ``block:PATH``, ``dir:DIR``, ``zonefs:MOUNT``, ``zbd:/dev/...``.
 
@@ -54,7 +55,8 @@ class Store:
         ``scheme``, cleaned by ``victim`` above the garbage proportion ``gp``, for ``pages`` pages
         or as many as that allows. A page takes as many units of ``unit`` bytes as it needs; with
         4096 pages are whole. A ``thin`` store takes twice as many pages, as long as they fit: a write
-        that does not is refused.
+        that does not is refused. While it is open it is cleaned when its pages take more than ``space`` times
+        what their images do, whatever ``gp`` is.
         """
         native = _native.Store.open(
             os.fspath(path),
@@ -66,6 +68,7 @@ class Store:
             unit=unit,
             pages=pages,
             thin=thin,
+            space=space,
         )
         return cls(native)
 
@@ -184,6 +187,7 @@ class Db:
         victim: str | None = None,
         unit: int = 64,
         gp: float | None = None,
+        space: float | None = None,
         compression: str | None = None,
         parity: int | None = None,
         longest_logged_value: int | str | None = None,
@@ -199,7 +203,8 @@ class Db:
         of ``unit`` bytes as what changed needs; with 4096 pages are written whole. ``log_bytes`` of
         the bound are for its log, a sixteenth and at most 1 GiB unless given: a transaction has to fit
         into a twentieth of that if it adds records, into a quarter if it overwrites and deletes. Above
-        the garbage proportion ``gp`` it is cleaned. With ``parity=n`` a zone of each n + 1 holds parity.
+        the garbage proportion ``gp`` it is cleaned; or, from this opening on, while its pages take more than
+        ``space`` times what their data take. With ``parity=n`` a zone of each n + 1 holds parity.
 
         Pages are compressed from now on as ``compression`` says: ``"lz4"`` unless given, ``"zstd"`` or ``"none"``; the
         log with zstd unless that is ``"none"``. A value above ``longest_logged_value``, 256 KiB unless given, does
@@ -217,6 +222,7 @@ class Db:
             victim=victim,
             unit=unit,
             gp=gp,
+            space=space,
             compression=compression,
             parity=parity,
             longest_logged_value=longest_logged_value,

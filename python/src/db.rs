@@ -43,7 +43,7 @@ pub struct DbOptions(Options);
 #[pymethods]
 impl DbOptions {
     #[new]
-    #[pyo3(signature = (*, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, gp=None, compression=None, parity=None, longest_logged_value=None, serializable, read_only, create))]
+    #[pyo3(signature = (*, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, gp=None, space=None, compression=None, parity=None, longest_logged_value=None, serializable, read_only, create))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
         memory: Bytes,
@@ -53,6 +53,7 @@ impl DbOptions {
         victim: Option<String>,
         unit: Option<u32>,
         gp: Option<f64>,
+        space: Option<f64>,
         compression: Option<String>,
         parity: Option<u32>,
         longest_logged_value: Option<Bytes>,
@@ -68,6 +69,9 @@ impl DbOptions {
         options = options.serializable(serializable).read_only(read_only);
         if let Some(gp) = gp {
             options = options.gp(gp);
+        }
+        if let Some(over_data) = space {
+            options = options.space(over_data);
         }
         if let Some(compression) = compression {
             options = options.compression(compression_of(&compression)?);

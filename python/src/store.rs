@@ -76,7 +76,7 @@ impl Store {
 impl Store {
     /// Opens a store, and makes it if it is absent and a size is given.
     #[staticmethod]
-    #[pyo3(signature = (path, *, size=None, zone=None, scheme, victim, gp, unit=None, pages=None, thin=false))]
+    #[pyo3(signature = (path, *, size=None, zone=None, scheme, victim, gp, unit=None, pages=None, thin=false, space=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn open(
         py: Python<'_>,
@@ -89,6 +89,7 @@ impl Store {
         unit: Option<u32>,
         pages: Option<u64>,
         thin: bool,
+        space: Option<f64>,
     ) -> Result<Store> {
         let uri = uri(path);
         let size = size.as_ref().map(Bytes::get).transpose()?;
@@ -113,7 +114,7 @@ impl Store {
                 }
                 None => zone::open(&uri, &OpenOptions::default())?,
             };
-            Ok(Inner::open(device, Open::default())?)
+            Ok(Inner::open(device, Open { space, ..Open::default() })?)
         })?;
         Ok(Store { inner: OfProcess::new("the store", RwLock::new(Some(inner))) })
     }

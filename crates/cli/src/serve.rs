@@ -83,7 +83,7 @@ impl Served<'_> {
             Interrupt::watch().map_err(|e| Failure::job(self.command, &format!("signals: {e}")))?;
         let watching = args.metrics.metrics.map(|address| self.watch_at(address)).transpose()?;
         let (device, follower) = self.followed(self.device()?)?;
-        let options = Open { accept_loss: args.accept_loss, ..Open::default() };
+        let options = Open { accept_loss: args.accept_loss, space: args.space, ..Open::default() };
         let store = Store::open(device, options).map_err(failed)?;
         let begun = |place: &dyn Display| {
             if args.quiet {

@@ -58,9 +58,10 @@ impl Databases {
     pub fn open(device: &Arc<dyn Device>, options: &Options) -> Result<Databases, DbError> {
         let store_zones = Store::zones_on(&**device)?;
         let whole = DatabaseLayout::new(device, store_zones, 0, 0)?;
-        let Options { cleaning, compression, accept_loss, schemes, .. } = *options;
+        let Options { cleaning, compression, accept_loss, space, schemes, .. } = *options;
         let durable = durable_of_store(device, store_zones)?;
-        let open = Open { cleaning, compression, accept_loss, schemes, durable, ..Open::default() };
+        let map_bytes = Open::DEFAULT.map_bytes;
+        let open = Open { cleaning, map_bytes, space, compression, accept_loss, schemes, durable };
         let store = Arc::new(Store::open(whole.store, open)?);
         let label = read_label(&store)?;
         let divided = DatabaseLayout::new(device, store_zones, label.log_zones, label.instances)?;

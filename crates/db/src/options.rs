@@ -84,6 +84,9 @@ pub struct Options {
     /// Go on without synced pages of the store that are missing
     /// ([`frostline_store::Open::accept_loss`]).
     pub accept_loss: bool,
+    /// Space over data that the store may take ([`frostline_store::Open::space`]): the log comes on
+    /// top.
+    pub space: Option<f64>,
     /// The schemes that names stand for: the store's must be one of them.
     pub schemes: Registry,
     /// Delay after which a commit is made durable although no thread waits for it.
@@ -121,6 +124,7 @@ impl Default for Options {
             rewriting: true,
             compression: Compression::default(),
             accept_loss: false,
+            space: None,
             schemes: Registry::published(),
             commit_delay: Duration::from_millis(5),
             log_buffer_bytes: 4 << 20,

@@ -7,16 +7,13 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "../../zone/tests/power/mod.rs"]
-mod power;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frostline_db::{Create, Db, DbError, Direction, Options, Table};
 use frostline_store::{Cleaning, Format};
+use frostline_testkit::power::{self, End, Machine, task, tell};
 use frostline_zone::{Device, OpenOptions, Shape, can_create, create, open};
-use power::{End, Machine, task, tell};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -139,7 +136,7 @@ fn commit(db: &Db, number: u64, wait: bool) -> Result<(), DbError> {
 /// were acknowledged.
 fn live(seed: u64) -> (u32, u32) {
     let mut rng = SmallRng::seed_from_u64(seed);
-    let mut machine = Machine::new();
+    let mut machine = Machine::start();
     let (mut least, mut acknowledged, mut is_made) = (0, 0, false);
     let mut run = |machine: &Machine, rng: &mut SmallRng, end| {
         let uri = format!("file:{}/database", machine.disk().display());

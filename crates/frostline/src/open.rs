@@ -112,6 +112,7 @@ impl Options {
             buffer_bytes: self.memory,
             compression: self.compression,
             accept_loss: self.accept_loss,
+            space: self.space,
             schemes: self.schemes,
             recovery_bytes: Some(RECOVERY_BYTES),
             longest_logged_value: self.longest_logged_value,

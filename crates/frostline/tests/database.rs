@@ -85,6 +85,18 @@ fn a_database_whose_making_was_cut_short_is_made_again() {
 }
 
 #[test]
+fn the_space_over_data_may_be_another_at_each_opening_and_is_checked() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let options = Options::new().bound(64 << 20);
+    for space in [1.5, 2.5] {
+        options.clone().space(space).open(&path).unwrap().close().unwrap();
+    }
+    let refused = options.space(0.5).open(&path).err().unwrap().to_string();
+    assert!(refused.contains("space over data"), "{refused}");
+}
+
+#[test]
 fn what_must_exist_is_not_made() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("absent");

@@ -9,9 +9,11 @@ mod error;
 mod metadata;
 mod page;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use frostline_zone::Device;
+use zstd::bulk::Decompressor;
 
 use chunks::{ChunkGroup, Kind, Late, PageRow, late_chunks};
 pub use error::Undecided;
@@ -189,12 +191,27 @@ fn whole(image: Vec<u8>) -> Option<Vec<u8>> {
         2 => lz4_flex::block::decompress(short()?, len).ok()?,
         3 => {
             let frame = [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x10], short()?].concat();
-            zstd::bulk::decompress(&frame, len).ok()?
+            decompress_zstd(&frame, len)?
         }
         _ => return None,
     };
     let (before, behind) = bytes.split_at_checked(at)?;
     Some([before, &vec![0; zeroes], behind].concat())
+}
+
+/// Decompresses a frame of zstd of at most `len` bytes. Each thread makes one context: that takes
+/// longer than to decompress a page.
+fn decompress_zstd(frame: &[u8], len: usize) -> Option<Vec<u8>> {
+    thread_local! {
+        static CONTEXT: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+    }
+    CONTEXT.with_borrow_mut(|context| {
+        let context = match context {
+            Some(context) => context,
+            None => context.insert(Decompressor::new().ok()?),
+        };
+        context.decompress(frame, len).ok()
+    })
 }
 
 /// Makes the changes of a delta or a tail in a page: behind four bytes of its time and one that

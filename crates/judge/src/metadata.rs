@@ -171,7 +171,7 @@ impl Metadata {
 
     fn read_table(&mut self, records: &[LogRecord], table: &[u8]) -> Result<(), Undecided> {
         let (leaves, zones) = (u32_at(table, 80), u32_at(table, 84));
-        let mut at = 144;
+        let mut at = 152;
         for _ in 0..leaves {
             let [number, page, pages, sum] = [0, 4, 8, 12].map(|field| u32_at(table, at + field));
             at += 24;

@@ -26,10 +26,10 @@ pub(crate) struct Survey {
     pub phase: u32,
 }
 
-/// True if the scheme [sees others](Scheme::SEES_OTHERS).
+/// True if the scheme [wants others](frostline_placement::Wants::others).
 #[inline(always)]
 pub(crate) fn sees_others<S: Scheme>(scheme: &S) -> bool {
-    S::SEES_OTHERS && scheme.sees_others()
+    S::WANTS.others && scheme.wants().others
 }
 
 impl Survey {

@@ -10,6 +10,7 @@ use crate::methods::methods;
 use crate::params::{BuildError, Params};
 use crate::scheme::Scheme;
 use crate::victims::VictimPolicy;
+use crate::wants::Wants;
 use crate::zones::{ShortLiving, ZoneView};
 
 /// A scheme of any type whose page state fits into `WORDS` words of 64 bits.
@@ -93,11 +94,7 @@ macro_rules! forward {
         impl<const WORDS: usize> Scheme for AnyScheme<WORDS> {
             type Page = AnyState<WORDS>;
             const INFO: Info = Info { name: "", summary: "", source: "", params: &[] };
-            const FORESIGHT: Foresight = Foresight::Lifespans;
-            const PER_REQUEST: bool = true;
-            const BATCHED: bool = true;
-            const SEES_OTHERS: bool = true;
-            const WANTS_HOTNESS: bool = true;
+            const WANTS: Wants = Wants { foresight: Foresight::Lifespans, requests: true, batches: true, others: true, hotness: true, ..Wants::NOTHING };
 
             /// Never succeeds: [`AnyScheme::of`] makes an `AnyScheme` from another scheme.
             fn build(_: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {

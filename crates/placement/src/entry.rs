@@ -2,6 +2,7 @@
 
 use crate::build::{Foresight, Info};
 use crate::scheme::Scheme;
+use crate::wants::Victims;
 
 /// A scheme of the registry.
 #[derive(Clone, Copy, Debug)]
@@ -36,18 +37,21 @@ impl Entry {
 }
 
 pub(crate) const fn entry<S: Scheme>() -> Entry {
+    let wants = S::WANTS;
+    let (victim, own_victim, orders_cleaning) = match wants.victims {
+        Victims::Policy(name) => (name, None, false),
+        Victims::Ordered(name) => (name, None, true),
+        Victims::Own(name) => (name, Some(name), false),
+    };
     Entry {
         info: S::INFO,
         page_bytes: size_of::<S::Page>(),
-        foresight: S::FORESIGHT,
-        wants_hotness: S::WANTS_HOTNESS,
-        wants_reads: S::WANTS_READS,
-        victim: match S::OWN_VICTIM {
-            Some(own) => own,
-            None => S::VICTIM,
-        },
-        own_victim: S::OWN_VICTIM,
-        orders_cleaning: S::ORDERS_CLEANING,
-        most_memory: S::MOST_MEMORY,
+        foresight: wants.foresight,
+        wants_hotness: wants.hotness,
+        wants_reads: wants.reads,
+        victim,
+        own_victim,
+        orders_cleaning,
+        most_memory: wants.most_memory,
     }
 }

@@ -6,6 +6,7 @@ use crate::fast22::Fast22;
 use crate::methods::methods;
 use crate::page::PageState;
 use crate::victims::VictimPolicy;
+use crate::wants::Wants;
 use crate::zones::{ShortLiving, ZoneView};
 
 /// Words of 64 bits that an inner scheme may keep of each page.

@@ -28,46 +28,21 @@ macro_rules! methods {
                     None
                 }
 
-                /// True if the log seals an open zone early when it hardly fills and its garbage
-                /// builds up. Worth it for a scheme that gives some classes few pages. The
-                /// published schemes wait until zones are full.
-                fn seals_stale(&self) -> bool {
-                    false
-                }
-
                 /// The class of short-living pages and the lifespan that counts as short, if the
                 /// scheme has both. Victim policies that spare the zones of this class use it.
                 fn short_living(&self) -> Option<ShortLiving> {
                     None
                 }
 
-                /// Meta pages at the tail of each zone, which the scheme fills with its state of
-                /// the zone's pages. They count as written when the zone is sealed. A driver that
-                /// keeps the state elsewhere, as a store does, has none.
-                fn meta_pages(&self) -> u32 {
-                    0
-                }
-
-                /// True if the scheme itself counts the pages of zones, so that it works only where
-                /// every page takes one slot.
-                fn whole_pages_only(&self) -> bool {
-                    false
-                }
-
                 /// Knowledge that the scheme would have to learn again after a restart: at most
-                /// [`Scheme::MOST_MEMORY`] bytes.
+                /// [so many](Wants::most_memory) bytes.
                 fn memory(&self) -> Vec<u8> {
                     Vec::new()
                 }
 
-                /// [`Scheme::BATCHED`] as a method, for a scheme whose type is not known.
-                fn is_batched(&self) -> bool {
-                    Self::BATCHED
-                }
-
-                /// [`Scheme::SEES_OTHERS`] as a method, for a scheme whose type is not known.
-                fn sees_others(&self) -> bool {
-                    Self::SEES_OTHERS
+                /// [`Scheme::WANTS`], or what of it depends on parameters and inner schemes.
+                fn wants(&self) -> Wants {
+                    Self::WANTS
                 }
 
                 /// Bytes the scheme holds besides the per-page state.
@@ -98,7 +73,7 @@ macro_rules! methods {
                 fn on_request(&mut self, _request: &Request) {}
 
                 /// The user reads pages. Only a replay of a trace calls it, for a scheme that
-                /// [wants reads](Scheme::WANTS_READS).
+                /// [wants reads](Wants::reads).
                 fn on_read(&mut self, _request: &Request) {}
 
                 /// A page was trimmed.
@@ -118,8 +93,7 @@ macro_rules! methods {
                 fn on_reclaimed(&mut self, _zone: &ZoneEvent) {}
 
                 /// Chooses victims into `choice`: the one that the policy picks, unless the scheme
-                /// has its own victim side ([`OWN_VICTIM`](Scheme::OWN_VICTIM)), which ignores the
-                /// policy, or [orders cleaning](Scheme::ORDERS_CLEANING).
+                /// has a part in the choice ([`Victims`](crate::Victims)).
                 fn pick(
                     &mut self,
                     zones: &ZoneView<'_>,

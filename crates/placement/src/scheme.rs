@@ -1,6 +1,6 @@
 //! The trait of placement schemes.
 
-use crate::build::{Foresight, Info, Setup};
+use crate::build::{Info, Setup};
 use crate::choice::Choice;
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 use crate::fast22::Fast22;
@@ -8,11 +8,8 @@ use crate::methods::methods;
 use crate::page::PageState;
 use crate::params::{BuildError, Params};
 use crate::victims::VictimPolicy;
+use crate::wants::Wants;
 use crate::zones::{ShortLiving, ZoneView};
-
-/// The most bytes of a scheme's [`memory`](Scheme::memory), unless the scheme sets another bound;
-/// also the bound for an inner scheme.
-pub const LARGEST_MEMORY: usize = 1 << 10;
 
 macro_rules! declare {
     (
@@ -30,7 +27,7 @@ macro_rules! declare {
         /// The log calls, in this order: for a user write [`on_request`](Self::on_request) (at the
         /// first page of a request), [`place_user`](Self::place_user); for cleaning
         /// [`on_victim`](Self::on_victim), [`destination`](Self::destination), or else
-        /// [`place_batch`](Self::place_batch) if the scheme is [`BATCHED`](Self::BATCHED) and
+        /// [`place_batch`](Self::place_batch) if the scheme [wants batches](Wants::batches) and
         /// [`place_relocation`](Self::place_relocation) for every valid page in slot order that has
         /// no class yet, [`on_reclaimed`](Self::on_reclaimed); and around them
         /// [`on_opened`](Self::on_opened) and [`on_sealed`](Self::on_sealed) as zones change.
@@ -39,33 +36,8 @@ macro_rules! declare {
             type Page: PageState;
             /// Name, source and parameters.
             const INFO: Info;
-            /// The knowledge of the future that the scheme needs.
-            const FORESIGHT: Foresight = Foresight::None;
-            /// True if the log shall call [`on_request`](Self::on_request).
-            const PER_REQUEST: bool = false;
-            /// True if the log shall call [`place_batch`](Self::place_batch).
-            const BATCHED: bool = false;
-            /// True if the log shall call [`on_neighbour`](Self::on_neighbour) and
-            /// [`on_survey`](Self::on_survey), which show pages other than the one being placed.
-            const SEES_OTHERS: bool = false;
-            /// True if the log shall call [`fetch`](Self::fetch). Always false for a scheme whose
-            /// type is not known: the call would cost more than it saves.
-            const FETCHES: bool = false;
-            /// True if the scheme makes use of an engine's [`Hotness`](crate::Hotness) records.
-            const WANTS_HOTNESS: bool = false;
-            /// True if a replay shall call [`on_read`](Self::on_read) for the reads of a trace.
-            const WANTS_READS: bool = false;
-            /// The victim policy that a replay has where none is asked for: the one of the scheme's
-            /// paper, or the best measured.
-            const VICTIM: &'static str = "cost-benefit";
-            /// The scheme's own victim side, if [`pick`](Self::pick) replaces the victim policies:
-            /// its name in tables.
-            const OWN_VICTIM: Option<&'static str> = None;
-            /// True if [`pick`](Self::pick) decides which zones the victim policy chooses among, or
-            /// changes the class of zones.
-            const ORDERS_CLEANING: bool = false;
-            /// The most bytes of [`memory`](Self::memory).
-            const MOST_MEMORY: usize = LARGEST_MEMORY;
+            /// What the scheme is told, asked and given besides.
+            const WANTS: Wants = Wants::NOTHING;
 
             /// Builds the scheme.
             ///
@@ -78,6 +50,11 @@ macro_rules! declare {
 
             /// The class of a user write. Brings `page`, the page's state, up to date.
             fn place_user(&mut self, write: &UserWrite, page: &mut Self::Page) -> usize;
+
+            /// The class of a relocation.
+            fn place_relocation(&mut self, relocation: &Relocation, page: &mut Self::Page) -> usize;
+
+            // All that follows has a default.
 
             /// The page will soon be placed: a scheme that then looks into a large table of its own
             /// may prefetch the entry, see [`prefetch`](crate::prefetch).
@@ -101,9 +78,6 @@ macro_rules! declare {
                 _classes: &mut [Option<u8>],
             ) {
             }
-
-            /// The class of a relocation.
-            fn place_relocation(&mut self, relocation: &Relocation, page: &mut Self::Page) -> usize;
 
             /// Clamps the stamps in a page's state, see [`PageState::clamp`].
             fn clamp(&self, page: &mut Self::Page, now: u32) {

@@ -163,7 +163,7 @@ pub fn build_inner(
         why: why.to_string(),
     };
     let scheme: AnyScheme<INNER_WORDS> = spec.build_in_words(setup)?;
-    match scheme.is_batched() {
+    match scheme.wants().batches {
         true => Err(refused("it wants all pages of a victim at once itself")),
         false if spec.entry.chooses_victims() => {
             Err(refused("it has a part in the choice of victims"))

@@ -199,7 +199,12 @@ unsafe extern "C" fn x_open(
         }
         // SAFETY: the name is that given to xOpen.
         let shape = create.then(|| crate::name::shape(|name| unsafe { parameter(raw_name, name) }));
-        let volume = volumes::open(directory, shape.transpose()?.as_ref())?;
+        let space = match flags & open::MAIN_DB {
+            0 => None,
+            // SAFETY: likewise, of a main database.
+            _ => name::space(|name| unsafe { parameter(raw_name, name) })?,
+        };
+        let volume = volumes::open(directory, shape.transpose()?.as_ref(), space)?;
         let directory: PathBuf = directory.to_owned();
         let opened = match flags & journals {
             0 => {

@@ -343,9 +343,12 @@ mod tests {
                 let mut seen = BTreeSet::new();
                 for number in 0..FILES {
                     prop_assert_eq!(read.size(number), directory.size(number));
-                    for page in 0..6000 {
-                        let lba = directory.lba(number, page);
-                        prop_assert_eq!(read.lba(number, page), lba);
+                    // The pages of an extent lie together.
+                    for first in (0..6000).step_by(EXTENT as usize) {
+                        let last = first + EXTENT - 1;
+                        let lba = directory.lba(number, first);
+                        prop_assert_eq!(read.lba(number, first), lba);
+                        prop_assert_eq!(read.lba(number, last), lba.map(|lba| lba + EXTENT - 1));
                         prop_assert!(lba.is_none_or(|lba| seen.insert(lba) && lba >= EXTENT));
                     }
                 }

@@ -7,11 +7,12 @@ use frostline_zone::{OpenOptions, can_create, create_whole, open};
 
 use crate::Error;
 
-/// Zones of a store that is made, if it is large enough.
-const ZONES: u64 = 2048;
+/// Zones of a store that is made, if it is large enough: a database is small beside the device that
+/// it may grow to, and has to have more zones than are open.
+const ZONES: u64 = 32_768;
 
 /// Bytes of a zone, at least and at most.
-const ZONE_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 30;
+const ZONE_BYTES: std::ops::RangeInclusive<u64> = 512 << 10..=1 << 30;
 
 /// Pages written between two checkpoints, at most: 1 GiB.
 const CHECKPOINT_WRITES: u64 = 1 << 18;
@@ -19,9 +20,13 @@ const CHECKPOINT_WRITES: u64 = 1 << 18;
 /// One of so many zones is kept free, so that a group of that size always fits.
 const GROUP_SHARE: u32 = 32;
 
-/// Garbage above which a store is cleaned. A database is small beside the device that it may grow
-/// to, so it may take more space and is copied less than at 15 %.
-const GP: f64 = 0.3;
+/// The scheme. A group is a chunk in each class that it has pages of, and each ends in padding: one
+/// class writes least with a sync a commit.
+const SCHEME: &str = "nosep";
+
+/// Garbage above which a store is cleaned: databases of some megabytes then take half as much space
+/// again as SQLite's own files.
+const GP: f64 = 0.2;
 
 /// What a store that is made is like.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +45,7 @@ pub(crate) struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        let Format { scheme, unit, .. } = Format::default();
+        let (scheme, unit) = (SCHEME.to_string(), Format::default().unit);
         Shape { bytes: 16 << 30, zone_bytes: None, scheme, gp: GP, unit }
     }
 }
@@ -48,9 +53,13 @@ impl Default for Shape {
 /// The file of the store of a directory.
 const STORE_OF_DIRECTORY: &str = "store.frost";
 
-/// Opens the store in a file, or that of a directory. If it is absent it is made, if a shape for it
-/// is given.
-pub(crate) fn open_store(path: &Path, make: Option<&Shape>) -> Result<Store, Error> {
+/// Opens the store in a file, or that of a directory, with so much space over its data if that is
+/// given. If it is absent it is made, if a shape for it is given.
+pub(crate) fn open_store(
+    path: &Path,
+    make: Option<&Shape>,
+    space: Option<f64>,
+) -> Result<Store, Error> {
     let path = &match path.is_dir() {
         true => path.join(STORE_OF_DIRECTORY),
         false => path.to_owned(),
@@ -63,7 +72,7 @@ pub(crate) fn open_store(path: &Path, make: Option<&Shape>) -> Result<Store, Err
         _ => {}
     }
     let device = open(&uri, &OpenOptions::default())?;
-    Ok(Store::open(device, Open::default())?)
+    Ok(Store::open(device, Open { space, ..Open::default() })?)
 }
 
 fn make(path: &Path, shape: &Shape) -> Result<bool, Error> {

@@ -31,7 +31,7 @@ pub(crate) fn split(full: &str) -> (&Path, &str) {
 }
 
 /// Parameters of a URI that this VFS knows.
-const PARAMETERS: [&str; 6] = ["store", "size", "zone", "scheme", "unit", "gp"];
+const PARAMETERS: [&str; 7] = ["store", "size", "zone", "scheme", "unit", "gp", "space"];
 
 /// Parameters that SQLite knows itself.
 const OF_SQLITE: [&str; 7] = ["vfs", "mode", "cache", "psow", "nolock", "immutable", "modeof"];
@@ -70,6 +70,16 @@ pub(crate) fn shape<'a>(
         shape.unit = unit.parse().map_err(wrong)?;
     }
     Ok(shape)
+}
+
+/// The space over data that a store may take while it is open, from the parameters of a URI.
+pub(crate) fn space<'a>(
+    parameter: impl Fn(&'static str) -> Option<&'a str>,
+) -> Result<Option<f64>, Error> {
+    let Some(space) = parameter("space") else { return Ok(None) };
+    let why = || "not a multiple of the data, as 1.5".to_string();
+    let wrong = |_| Error::Parameter { name: "space", value: space.to_string(), why: why() };
+    space.parse().map(Some).map_err(wrong)
 }
 
 /// The bytes of a size.

@@ -71,10 +71,14 @@ pub(crate) fn hold<T: ?Sized>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, Err
 }
 
 impl StoreFiles {
-    /// Opens the store in a directory; makes it in the given shape if it is absent and that is
-    /// asked for.
-    pub(crate) fn open(path: &Path, make: Option<&Shape>) -> Result<StoreFiles, Error> {
-        StoreFiles::over(open_store(path, make)?)
+    /// Opens the store in a directory, with so much space over its data if that is given; makes it
+    /// in the given shape if it is absent and that is asked for.
+    pub(crate) fn open(
+        path: &Path,
+        make: Option<&Shape>,
+        space: Option<f64>,
+    ) -> Result<StoreFiles, Error> {
+        StoreFiles::over(open_store(path, make, space)?)
     }
 
     /// The files of a store.

@@ -11,14 +11,18 @@ use crate::volume::{StoreFiles, hold};
 /// By directory.
 static OPEN: Mutex<BTreeMap<PathBuf, Arc<StoreFiles>>> = Mutex::new(BTreeMap::new());
 
-/// The store in a directory; it is opened if it is not, and made if it is absent and a shape is
-/// given.
-pub(crate) fn open(path: &Path, make: Option<&Shape>) -> Result<Arc<StoreFiles>, Error> {
+/// The store in a directory; it is opened if it is not, with so much space over its data if that is
+/// given, and made if it is absent and a shape is given.
+pub(crate) fn open(
+    path: &Path,
+    make: Option<&Shape>,
+    space: Option<f64>,
+) -> Result<Arc<StoreFiles>, Error> {
     let mut open = hold(&OPEN)?;
     if let Some(volume) = open.get(path) {
         return Ok(volume.clone());
     }
-    let volume = Arc::new(StoreFiles::open(path, make)?);
+    let volume = Arc::new(StoreFiles::open(path, make, space)?);
     open.insert(path.to_owned(), volume.clone());
     Ok(volume)
 }

@@ -39,5 +39,5 @@ run('frostline wal',F,c+'pragma journal_mode=wal;',rows,txs,per,warm)
 for gp in ['0.5','0.15']:
     run('frostline gp '+gp,F+'&gp='+gp,c,rows,txs,per,warm)
     run('frostline off sync gp '+gp,F+'&gp='+gp,c+off,rows,txs,per,warm)
-run('frostline one class',F+'&scheme=nosep',c,rows,txs,per,warm)
+run('frostline several classes',F+'&scheme=sepbit',c,rows,txs,per,warm)
 run('frostline whole pages',F+'&unit=4096',c,rows,txs,per,warm)

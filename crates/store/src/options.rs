@@ -95,6 +95,12 @@ pub struct Open {
     pub cleaning: Cleaning,
     /// Bytes that the leaves of the map may take in memory; at least one leaf stays.
     pub map_bytes: usize,
+    /// Space over data that the store may take, above 1: it is cleaned when it takes more, whatever
+    /// the [garbage proportion](Format::gp) that it was formatted with. Space is what is written in
+    /// zones for pages; data are the images of all pages ([`Space`](crate::Space)). Less space means
+    /// more copies. A target is met as far as 5 % of garbage allow, and as cleaning copies no more
+    /// than four bytes for each that is written.
+    pub space: Option<f64>,
     /// How images are compressed, where that makes them shorter. Where contents do not compress
     /// only some are tried.
     pub compression: Compression,
@@ -114,6 +120,7 @@ impl Open {
     pub const DEFAULT: Open = Open {
         cleaning: Cleaning::Background,
         map_bytes: usize::MAX,
+        space: None,
         compression: Compression::Lz4,
         accept_loss: false,
         schemes: Registry::published(),

@@ -8,17 +8,14 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "../../zone/tests/power/mod.rs"]
-mod power;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use frostline_store::{ChangedWords, Cleaning, Format, Open, PageRead, Store};
+use frostline_testkit::power::{self, End, Machine, task, tell};
 use frostline_zone::{Device, OpenOptions, Shape, can_create, create, open};
-use power::{End, Machine, task, tell};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -201,7 +198,7 @@ impl World {
 /// A store through several kills and power cuts; how many times it was cut, and synced.
 fn live(seed: u64) -> (u32, u32) {
     let mut rng = SmallRng::seed_from_u64(seed);
-    let mut machine = Machine::new();
+    let mut machine = Machine::start();
     let mut world = World::default();
     let kind = ["file", "block", "dir"][(seed % 3) as usize];
     let cuts = rng.random_range(2..5);

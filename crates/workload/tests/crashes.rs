@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use frostline_db::{Create, Db, DbError, Options};
 use frostline_store::Cleaning;
+use frostline_testkit::seeds;
 use frostline_workload::tpcc::{self, Tpcc};
 use frostline_workload::{Error, Loading, TransactionOutcome, Worker, Workload};
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, in_memory};
@@ -97,32 +98,14 @@ fn live(seed: u64) -> u64 {
 
 #[test]
 fn tpcc_is_consistent_after_power_cuts() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let crashes = number("FROSTLINE_CRASHES").unwrap_or(400);
-    let seeds = match number("FROSTLINE_CRASH_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 1..1 + crashes.div_ceil(CRASHES),
-    };
-    let (next, done) = (AtomicU64::new(seeds.start), AtomicU64::new(0));
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Relaxed);
-                    if !seeds.contains(&seed) {
-                        break;
-                    }
-                    let lived = std::panic::catch_unwind(|| live(seed));
-                    done.fetch_add(
-                        lived.unwrap_or_else(|thrown| {
-                            eprintln!("FROSTLINE_CRASH_SEED={seed} fails again");
-                            std::panic::resume_unwind(thrown)
-                        }),
-                        Relaxed,
-                    );
-                }
-            });
-        }
-    });
+    let wanted = seeds::number("FROSTLINE_CRASHES").unwrap_or(400);
+    let (begun, done) = (AtomicU64::new(0), AtomicU64::new(0));
+    seeds::run_until(
+        || begun.load(Relaxed) >= wanted,
+        |seed| {
+            begun.fetch_add(CRASHES, Relaxed);
+            done.fetch_add(live(seed), Relaxed);
+        },
+    );
     println!("{} transactions", done.load(Relaxed));
 }

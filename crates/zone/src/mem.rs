@@ -37,9 +37,15 @@ impl MemoryZones {
     }
 }
 
+/// Bytes of the pieces of a zone.
+fn written(pieces: &[Vec<u8>]) -> u64 {
+    pieces.iter().map(|piece| piece.len() as u64).sum()
+}
+
 impl Medium for MemoryZones {
     fn write(&self, zone: u32, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let mut pieces = self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner);
+        assert_eq!(written(&pieces), at, "zone {zone} is written at its write pointer");
         let bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let needed = (at + bytes).div_ceil(self.piece()) as usize;
         // Memory is reserved, so that a refusal is an error; growing could abort, and would copy
@@ -98,9 +104,11 @@ impl Medium for MemoryZones {
         Ok(())
     }
 
-    /// Only a write can fail, because there is no memory to begin a zone; then it has done nothing.
-    fn probe(&self, _zone: u32) -> io::Result<ZoneInfo> {
-        let capacity = self.capacity;
-        Ok(ZoneInfo { state: ZoneState::Empty, write_pointer: 0, capacity })
+    /// Only a write can fail, because there is no memory for a piece; then it has done nothing.
+    fn probe(&self, zone: u32) -> io::Result<ZoneInfo> {
+        let pieces = self.zones[zone as usize].read().unwrap_or_else(PoisonError::into_inner);
+        let write_pointer = written(&pieces);
+        let state = if write_pointer > 0 { ZoneState::ImplicitOpen } else { ZoneState::Empty };
+        Ok(ZoneInfo { state, write_pointer, capacity: self.capacity })
     }
 }

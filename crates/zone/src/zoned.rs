@@ -81,6 +81,7 @@ impl ManagedZone {
 impl<M: Medium> Zoned<M> {
     /// A device over a medium whose zones have these states, one for each zone of the geometry.
     pub(crate) fn new(medium: M, geometry: Geometry, zones: Vec<ZoneInfo>) -> Self {
+        assert_eq!(zones.len(), geometry.zones as usize, "each zone has a state");
         let limits = Limits::new(&geometry, &zones);
         let zone = |info| ManagedZone { change: Mutex::new(()), info: RwLock::new(info) };
         let zones = zones.into_iter().map(zone).collect();
@@ -149,7 +150,13 @@ impl<M: Medium> Zoned<M> {
     ) -> io::Result<()> {
         let result = change(&self.medium);
         let after = match &result {
-            Ok(()) => after,
+            Ok(()) => {
+                assert!(
+                    after.write_pointer <= after.capacity,
+                    "zone {zone} is written beyond its end"
+                );
+                after
+            }
             // The medium may have done part of the change. If it can't report the zone, the old
             // state is kept.
             Err(_) => self.medium.probe(zone).unwrap_or(before),

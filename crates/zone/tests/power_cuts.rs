@@ -6,12 +6,10 @@
 
 #![cfg(target_os = "linux")]
 
-mod power;
-
 use std::sync::{Arc, Mutex, PoisonError};
 
+use frostline_testkit::power::{self, End, Machine, task, tell};
 use frostline_zone::{Device, OpenOptions, Shape, ZoneState, can_create, create, open};
-use power::{End, Machine, task, tell};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -102,7 +100,7 @@ fn cut_the_making(kind: &str, least: u32) {
     let mut cut = 0;
     loop {
         cut += 1;
-        let mut machine = Machine::new();
+        let mut machine = Machine::start();
         let end = End::Sync(cut);
         let told = machine.run("as_a_process_that_makes_a_device", &uri(&machine), end);
         if told.len() == 2 {
@@ -203,7 +201,7 @@ impl Model {
 /// flushes.
 fn live(seed: u64) -> (u32, u32) {
     let mut rng = SmallRng::seed_from_u64(seed);
-    let mut machine = Machine::new();
+    let mut machine = Machine::start();
     let (kind, _) = KINDS[(seed % 3) as usize];
     let uri = |machine: &Machine| uri(machine, kind);
     let zones = vec![vec![Content::default()]; ZONES as usize];

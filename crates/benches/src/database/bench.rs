@@ -75,6 +75,8 @@ pub struct DatabaseBench {
     /// Use the existing databases, which must have been loaded with the same workload and scale:
     /// nothing is formatted or loaded.
     pub keep: bool,
+    /// Space over data that the store may take, in place of a garbage proportion.
+    pub space: Option<f64>,
     /// Open the databases although synced pages are missing; they are then lost for good.
     pub accept_loss: bool,
     /// Format the device even if it is not empty: its content is lost.
@@ -112,6 +114,7 @@ impl Default for DatabaseBench {
             backup: None,
             record: None,
             keep: false,
+            space: None,
             accept_loss: false,
             force: false,
         }

@@ -164,6 +164,8 @@ pub struct DatabaseRun {
     pub logical_pages: u64,
     /// Garbage proportion at the end.
     pub garbage_proportion: f64,
+    /// Bytes of zones for pages over those of the images of all pages at the end.
+    pub space_over_images: f64,
     /// Bytes of the logs' zones.
     pub log_capacity_bytes: u64,
     /// What was backed up meanwhile, if there was a target.
@@ -322,6 +324,7 @@ impl DatabaseRun {
             pages_after: sum.pages,
             logical_pages: info.logical_pages,
             garbage_proportion: after.store.garbage_proportion,
+            space_over_images: after.store.space.over_data(),
             log_capacity_bytes: sum.log_capacity,
             backup: None,
             replay: Replay::of(

@@ -146,6 +146,7 @@ impl DatabaseBench {
             background: !self.in_order,
             cleaning: self.cleaning,
             accept_loss: self.accept_loss,
+            space: self.space,
             ..Options::default()
         };
         Databases::open(device, &options).map_err(Error::database(&self.device.uri))

@@ -74,6 +74,8 @@ pub struct StoreBench {
     pub record: Option<PathBuf>,
     /// Use the existing store: nothing is formatted or filled.
     pub keep: bool,
+    /// Space over data that the store may take, in place of a garbage proportion.
+    pub space: Option<f64>,
     /// Open the store although synced pages are missing; they are then lost for good.
     pub accept_loss: bool,
 }
@@ -96,6 +98,7 @@ impl Default for StoreBench {
             backup: None,
             record: None,
             keep: false,
+            space: None,
             accept_loss: false,
         }
     }
@@ -115,8 +118,8 @@ impl StoreBench {
         let device = self.device()?;
         let shape = device.geometry().to_string();
         let failed = Error::store(&self.device.uri);
-        let (cleaning, accept_loss) = (self.cleaning, self.accept_loss);
-        let open = Open { cleaning, accept_loss, ..Open::default() };
+        let &StoreBench { cleaning, space, accept_loss, .. } = self;
+        let open = Open { cleaning, space, accept_loss, ..Open::default() };
         let (measured, backup) = followed(device, self.backup.as_deref(), |device| {
             let store = Store::open(device.clone(), open).map_err(&failed)?;
             let server = server.as_ref();

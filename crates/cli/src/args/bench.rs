@@ -8,6 +8,7 @@ use frostline_store::Format;
 
 use super::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs};
 use super::running::{CleaningArg, FollowArgs, LockArgs, MetricsArgs, SpeedArgs};
+use super::share::space;
 use super::store::{PlacementArgs, ShapeArgs};
 
 /// `frostline bench`
@@ -54,6 +55,9 @@ pub(crate) struct BenchStoreArgs {
     pub sync_every: Option<u64>,
     #[command(flatten)]
     pub speed: SpeedArgs,
+    /// Clean while pages take more than X times the space of the data, in place of --gp
+    #[arg(long, value_name = "X", value_parser = space, allow_negative_numbers = true)]
+    pub space: Option<f64>,
     /// The thread that cleans
     #[arg(long, value_name = "C", default_value = "background")]
     pub cleaning: CleaningArg,
@@ -104,6 +108,7 @@ impl BenchStoreArgs {
             backup: self.follow.backup.clone(),
             record: self.record.clone(),
             keep: self.keep,
+            space: self.space,
             accept_loss: self.accept_loss,
         }
     }

@@ -9,7 +9,7 @@ use frostline_workload::ycsb::{Distribution, NamedMix};
 use frostline_workload::{linkbench, tpcc, ycsb};
 
 use super::running::{CleaningArg, CompressionArg, FollowArgs, LockArgs, MetricsArgs, SpeedArgs};
-use super::share::gp_of_store;
+use super::share::{gp_of_store, space};
 use super::store::unit;
 use crate::size::Size;
 
@@ -48,6 +48,9 @@ pub(crate) struct DatabaseArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp_of_store,
         allow_negative_numbers = true)]
     pub gp: f64,
+    /// Clean while pages take more than X times the space of the data, in place of --gp
+    #[arg(long, value_name = "X", value_parser = space, allow_negative_numbers = true)]
+    pub space: Option<f64>,
     /// Zones reserved for cleaned zones that wait to be reset
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = value_parser!(u32).range(1..), allow_negative_numbers = true)]
@@ -163,6 +166,7 @@ impl DatabaseArgs {
             schemes: self.scheme.clone(),
             victim: self.victim.clone(),
             gp: self.gp,
+            space: self.space,
             unit: self.unit,
             spare: self.spare,
             seed: self.seed,

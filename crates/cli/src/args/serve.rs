@@ -4,6 +4,7 @@ use clap::{Arg, Args, Subcommand};
 use frostline_nbd::Address;
 
 use super::running::{FollowArgs, LockArgs, MetricsArgs};
+use super::share::space;
 use super::store::{OptionsArgs, ShapeArgs};
 
 /// `frostline serve`
@@ -42,6 +43,9 @@ pub(crate) struct DiskArgs {
     /// Open the store although synced pages are missing; they are then lost for good
     #[arg(long)]
     pub accept_loss: bool,
+    /// Clean while pages take more than X times the space of the data, in place of --gp
+    #[arg(long, value_name = "X", value_parser = space, allow_negative_numbers = true)]
+    pub space: Option<f64>,
     /// Make the device and the store if they do not exist
     #[arg(long, requires = "size")]
     pub create: bool,

@@ -24,6 +24,11 @@ pub(super) fn gp_of_store(text: &str) -> Result<f64, ShareError> {
     share(text, 0.0001..=0.9)
 }
 
+/// Parses a space over data that a store may take.
+pub(super) fn space(text: &str) -> Result<f64, ShareError> {
+    share(text, 1.01..=100.0)
+}
+
 /// Parses the share of a trace that must follow a sample.
 pub(super) fn horizon(text: &str) -> Result<f64, ShareError> {
     share(text, 0.0..=0.9999)

@@ -148,6 +148,7 @@ const FIGURES: &[Figure] = &[
     ("zones reclaimed", |run| run.run.zones_reclaimed.to_string()),
     ("median victim GP", |run| format!("{:.3}", run.run.victim_gp.p50)),
     ("GP at the end", |run| format!("{:.3}", run.garbage_proportion)),
+    ("space of pages/their images", |run| format!("{:.3}", run.space_over_images)),
     ("MiB of pages before", |run| (run.pages_before / 256).to_string()),
     ("  after", |run| (run.pages_after / 256).to_string()),
     ("CPU seconds of workers", |run| format!("{:.2}", run.worker_cpu_seconds)),

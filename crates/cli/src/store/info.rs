@@ -62,7 +62,10 @@ pub(crate) fn more_pages(space: &Space) -> String {
 pub(crate) fn space(space: &Space) -> String {
     let [total, used, reclaimable, free] = [space.total, space.used, space.reclaimable, space.free]
         .map(|bytes| Size(bytes).to_string());
-    format!("{total}: {used} used, {reclaimable} reclaimable, {free} free")
+    let over = space.over_data();
+    let of_data =
+        if space.data == 0 { String::new() } else { format!("; {over:.2} times the data") };
+    format!("{total}: {used} used, {reclaimable} reclaimable, {free} free{of_data}")
 }
 
 fn text(report: &InfoReport) -> String {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use frostline_db::{Create, Db, DbError, Direction, Options};
 use frostline_store::{Cleaning, Format};
+use frostline_testkit::seeds;
 use frostline_zone::{Device, Fault, Faulty, Shape, ZoneState, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -145,14 +146,13 @@ fn try_out(rng: &mut SmallRng, device: &Arc<dyn Device>) -> usize {
 
 #[test]
 fn changed_bytes_are_reported_or_do_no_harm() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let seeds = match number("FROSTLINE_CRASH_SEED") {
+    let seeds = match seeds::only() {
         Some(seed) => seed..seed + 1,
-        None => 0..number("FROSTLINE_CRASHES").unwrap_or(5000) / 10,
+        None => 0..seeds::number("FROSTLINE_CRASHES").unwrap_or(5000) / 10,
     };
     let mut ends = [0; 4];
     for seed in seeds {
-        let result = std::panic::catch_unwind(|| {
+        let end = seeds::run(seed, |seed| {
             let mut rng = SmallRng::seed_from_u64(seed);
             let device = crashed(&mut rng);
             let all = device.geometry().zones;
@@ -161,13 +161,7 @@ fn changed_bytes_are_reported_or_do_no_harm() {
             let device = changed(&mut rng, &*device, zones);
             try_out(&mut rng, &device)
         });
-        match result {
-            Ok(end) => ends[end] += 1,
-            Err(thrown) => {
-                eprintln!("FROSTLINE_CRASH_SEED={seed} fails again");
-                std::panic::resume_unwind(thrown);
-            }
-        }
+        ends[end] += 1;
     }
     let [refused, found, failed, sound] = ends;
     println!("{refused} not opened, {found} with findings, {failed} failed later, {sound} sound");
@@ -341,8 +335,7 @@ fn outcome(crashed: &Crashed, device: &Arc<dyn Device>, ends_log: bool) -> Outco
 /// `FROSTLINE_DAMAGES=n` tries as many.
 #[test]
 fn rows_of_a_database_that_crashed_and_is_damaged_are_right_or_named_as_lost() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let all = number("FROSTLINE_DAMAGES").unwrap_or(300);
+    let all = seeds::number("FROSTLINE_DAMAGES").unwrap_or(300);
     let mut outcomes = BTreeMap::new();
     for seed in 0..all.div_ceil(25) {
         let crashed = cut_short(seed);

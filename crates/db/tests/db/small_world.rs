@@ -7,9 +7,6 @@
 //!
 //! `FROSTLINE_SMALL_WORLD=n` tries histories of n steps.
 
-#[path = "../../../zone/tests/worlds/mod.rs"]
-mod worlds;
-
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,8 +14,9 @@ use std::thread;
 
 use frostline_db::{Create, Db, DbError, Direction, Options};
 use frostline_store::{Cleaning, Format};
+use frostline_testkit::seeds;
+use frostline_testkit::worlds::{Recoveries, Unflushed, World};
 use frostline_zone::Device;
-use worlds::{Recoveries, Unflushed, World};
 
 /// A step of a history. Only waits and checkpoints promise anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,7 +257,7 @@ fn start((commits, is_filled): (u32, bool)) -> (Arc<World>, User) {
 /// Explores histories of three steps, or as many as are asked for, from each start in a thread of
 /// its own.
 fn explore_all(holes: bool, cuts: u32) {
-    let most = std::env::var("FROSTLINE_SMALL_WORLD").ok().and_then(|n| n.parse().ok());
+    let most = seeds::number("FROSTLINE_SMALL_WORLD").map(|n| n as usize);
     let explored = thread::scope(|scope| {
         let threads = STARTS.map(|begin| {
             scope.spawn(move || {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::shapes::{Load, SHAPES, SLOT, Step, enough_pages};
 use frostline_db::{Create, Db, DbError, Direction, Options, Replacement, Table};
 use frostline_store::{Cleaning, Format};
+use frostline_testkit::seeds;
 use frostline_zone::{Device, Fault, Faulty, Shape, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -257,11 +258,10 @@ fn compare(db: &Db, table: Table, model: &Model) {
 
 #[test]
 fn threads_that_write_and_scan_lose_nothing() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let first = number("FROSTLINE_STRESS_SEED").unwrap_or(1);
+    let first = seeds::number("FROSTLINE_STRESS_SEED").unwrap_or(1);
     // Closed and killed, with threads of the database and without, each with pages written whole
     // and in units: eight seeds have all of that, four most of it.
-    for seed in first..first + number("FROSTLINE_STRESS_SEEDS").unwrap_or(4) {
+    for seed in first..first + seeds::number("FROSTLINE_STRESS_SEEDS").unwrap_or(4) {
         stress(seed, seed % 4 != 3);
     }
 }

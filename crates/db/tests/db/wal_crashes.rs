@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use frostline_db::wal::{Flusher, Lsn, Wal, WalError, WalOptions};
 use frostline_store::Compression;
+use frostline_testkit::seeds;
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, Tail, in_memory};
 
 const ID: u64 = 0x1234_5678_9abc_def0;
@@ -235,31 +236,15 @@ fn next_owner(device: Arc<Faulty>, left: &mut u64) -> Arc<Faulty> {
 
 #[test]
 fn what_was_waited_for_survives_power_cuts_and_of_the_rest_a_beginning() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let tally = Tally::default();
-    if let Some(seed) = number("FROSTLINE_CRASH_SEED") {
-        return live(seed, 20, &tally);
-    }
-    let wanted = number("FROSTLINE_CRASHES").unwrap_or(20_000);
-    let seeds = AtomicU64::new(1);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while tally.crashes.load(Relaxed) < wanted {
-                    let seed = seeds.fetch_add(1, Relaxed);
-                    let lived = std::panic::catch_unwind(|| live(seed, 20, &tally));
-                    if let Err(thrown) = lived {
-                        eprintln!("FROSTLINE_CRASH_SEED={seed} fails again");
-                        std::panic::resume_unwind(thrown);
-                    }
-                }
-            });
-        }
-    });
+    let wanted = seeds::number("FROSTLINE_CRASHES").unwrap_or(20_000);
+    let is_enough = || tally.crashes.load(Relaxed) >= wanted;
+    let lived = seeds::run_until(is_enough, |seed| live(seed, 20, &tally));
+    let Some(logs) = lived else { return };
     println!(
         "{} crashes of {} logs: {} in openings, {} with records that were not durable; {} pages saved by compression",
         tally.crashes.load(Relaxed),
-        seeds.load(Relaxed) - 1,
+        logs,
         tally.openings.load(Relaxed),
         tally.torn.load(Relaxed),
         tally.pages_saved.load(Relaxed),

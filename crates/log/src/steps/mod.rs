@@ -154,7 +154,7 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
             self.log.check_valid(old, units.before)?;
         }
         self.log.check_room(first)?;
-        if let Some(request) = request.filter(|_| S::PER_REQUEST) {
+        if let Some(request) = request.filter(|_| S::WANTS.requests) {
             self.log.scheme_mut().on_request(&request);
         }
         self.log.tick();
@@ -205,7 +205,7 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
     }
 
     /// The classes that the scheme gives the valid pages of a victim at once: to all, some or none
-    /// of them. A scheme that does not place batches ([`Scheme::BATCHED`]) gives none.
+    /// of them. A scheme that does not place batches ([`Wants::batches`](frostline_placement::Wants::batches)) gives none.
     pub fn place_batch(&mut self, zone: u32, pages: &Pages<'_, S::Page>) -> Vec<Option<u8>> {
         let mut classes = vec![None; pages.lbas.len()];
         if self.offers_batch(zone) {
@@ -218,7 +218,7 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
     /// True if the scheme places the pages of a victim as a batch.
     pub(crate) fn offers_batch(&self, zone: u32) -> bool {
         let scheme = self.log.scheme();
-        scheme.is_batched() && scheme.destination(&self.log.event(zone)).is_none()
+        scheme.wants().batches && scheme.destination(&self.log.event(zone)).is_none()
     }
 
     /// Places a valid page of a victim as a record of so many units. `None` if the page is no longer

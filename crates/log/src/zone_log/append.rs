@@ -53,6 +53,7 @@ impl<S: Scheme> ZoneLog<S> {
 
     /// The record in this zone is trimmed.
     pub(crate) fn trim(&mut self, zone: u32, units: u32) {
+        assert!(self.valid > 0, "a page is trimmed, and none is counted");
         self.valid -= 1;
         self.discard(zone, units);
     }
@@ -78,10 +79,12 @@ impl<S: Scheme> ZoneLog<S> {
     /// Takes the next slots of a class that has room.
     fn take_slot(&mut self, class: usize, units: u32) -> Slot {
         self.settle(class);
+        let zone = self.open_zones[class];
+        assert_ne!(zone, 0, "class {class} has no open zone");
         let offset = self.zone_units - self.room(class);
         self.open[class].take(units);
         self.written += u64::from(units);
-        Slot { zone: self.open_zones[class], offset }
+        Slot { zone, offset }
     }
 
     /// Turns a copy in this zone into garbage.
@@ -99,10 +102,7 @@ impl<S: Scheme> ZoneLog<S> {
     /// driver's map may come from a medium.
     #[inline]
     pub(crate) fn check_valid(&self, zone: u32, units: u32) -> Result<(), LogError> {
-        let holds = |zone: u32| {
-            let counted = self.zones.garbage(zone) + self.padding_of(zone);
-            !self.zones.is_free(zone) && units <= self.zone_units.saturating_sub(counted)
-        };
+        let holds = |zone: u32| !self.zones.is_free(zone) && units <= self.valid_in(zone);
         if (zone as usize) < self.zones.len() && self.valid > 0 && holds(zone) {
             return Ok(());
         }

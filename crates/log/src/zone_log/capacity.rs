@@ -75,6 +75,16 @@ impl Trigger {
         }
     }
 
+    /// The same with another garbage proportion, if it has one.
+    pub(crate) fn with_gp(self, share: f64) -> Result<Self, LogError> {
+        let gp = parts(share)?;
+        Ok(match self {
+            Trigger::Garbage { .. } => Trigger::Garbage { gp },
+            Trigger::Either { reserve, .. } => Trigger::Either { gp, reserve },
+            Trigger::Free { reserve } => Trigger::Free { reserve },
+        })
+    }
+
     /// True if cleaning is due.
     #[inline(always)]
     pub(crate) fn is_due(self, garbage: u64, written: u64, free: usize) -> bool {

@@ -39,7 +39,7 @@ pub struct Counts {
     /// Pages that went to another class than the scheme's, for want of a free zone.
     pub spilled: u64,
     /// Meta pages, which the scheme filled with its state of pages, see
-    /// [`Scheme::meta_pages`](frostline_placement::Scheme::meta_pages).
+    /// [`Wants::meta_pages`](frostline_placement::Wants::meta_pages).
     pub meta_pages: u64,
     /// Units that were left unused because a zone was ended early, or behind a chunk.
     pub skipped: u64,

@@ -39,7 +39,7 @@ impl Cursor {
 
     /// Uses slots that the counts have already.
     pub(super) fn take(&mut self, slots: u32) {
-        debug_assert!(slots <= self.left(), "{slots} slots of {self:?}");
+        assert!(slots <= self.left(), "{slots} slots of {self:?}");
         self.slot = self.slot.wrapping_add(slots);
         self.counted = self.slot;
     }

@@ -9,7 +9,7 @@ impl<S: Scheme> ZoneLog<S> {
     /// last slots, or accepts no more. The slots that are left become garbage; returns their
     /// number.
     pub fn end_early(&mut self, class: usize) -> u32 {
-        let skipped = self.room(class);
+        let skipped = self.open[class].left();
         if skipped == 0 {
             return 0;
         }

@@ -60,13 +60,13 @@ impl Garbage {
 
     /// Lets an open or quarantined zone be a victim from now on.
     pub(crate) fn admit(&mut self) {
-        debug_assert!(!self.is_free() && !self.is_sealed());
+        assert!(!self.is_free() && !self.is_sealed(), "only a zone that is filled is sealed");
         self.0 -= BARRED;
     }
 
     /// Excludes a sealed zone from being a victim from now on.
     pub(crate) fn bar(&mut self) {
-        debug_assert!(self.is_sealed());
+        assert!(self.is_sealed(), "only a sealed zone is barred");
         self.0 += BARRED;
     }
 }

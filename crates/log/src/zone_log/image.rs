@@ -68,6 +68,7 @@ impl<S: Scheme> ZoneLog<S> {
         valid: u64,
         images: &[ZoneImage],
     ) -> Result<(), LogError> {
+        assert!(self.zones.live() == 0 && self.valid == 0, "only an empty log is restored");
         self.now = now;
         self.next_sweep = now;
         self.valid = valid;
@@ -132,5 +133,19 @@ impl<S: Scheme> ZoneLog<S> {
             }
         }
         self.now = now;
+    }
+
+    /// Goes on with a scheme that begins anew, as a store does that is closed and opened: the
+    /// scheme recalls what the one before remembers, and sees the zones being opened and sealed, as
+    /// if it happened now.
+    pub(crate) fn restart(&mut self, mut scheme: S) {
+        scheme.recall(&self.scheme.memory());
+        self.scheme = scheme;
+        for ZoneImage { zone, opened_at, sealed_at, .. } in self.images() {
+            self.scheme.on_opened(&self.zones.event(zone, opened_at));
+            if let Some(at) = sealed_at {
+                self.scheme.on_sealed(&self.zones.event(zone, at), &self.zones.view(at));
+            }
+        }
     }
 }

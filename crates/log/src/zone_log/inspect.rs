@@ -68,6 +68,13 @@ impl<S: Scheme> ZoneLog<S> {
         self.padding[zone as usize].units
     }
 
+    /// Units of valid records in a zone.
+    pub(crate) fn valid_in(&self, zone: u32) -> u32 {
+        let (used, garbage) = (self.used(zone), self.zones.garbage(zone) + self.padding_of(zone));
+        assert!(garbage <= used, "zone {zone}: {garbage} units are garbage of {used}");
+        used - garbage
+    }
+
     /// User writes so far, modulo 2^32.
     pub fn now(&self) -> u32 {
         self.now

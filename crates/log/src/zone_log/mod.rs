@@ -111,7 +111,7 @@ impl<S: Scheme> ZoneLog<S> {
         numbering: Numbering,
     ) -> Result<Self, LogError> {
         let has_numbers = numbering == Numbering::Kept;
-        let meta_pages = if has_numbers { scheme.meta_pages() } else { 0 };
+        let meta_pages = if has_numbers { scheme.wants().meta_pages } else { 0 };
         if !(16..=1 << 30).contains(&options.zone_pages) || meta_pages >= options.zone_pages {
             return Err(LogError::ZoneSize { pages: options.zone_pages });
         }
@@ -121,7 +121,7 @@ impl<S: Scheme> ZoneLog<S> {
             return Err(LogError::Units { units: page_units, most: Options::MOST_UNITS });
         }
         debug_assert!(options.chunks.is_none_or(|shape| shape.page_units == page_units));
-        if page_units > 1 && (meta_pages > 0 || scheme.whole_pages_only()) {
+        if page_units > 1 && (meta_pages > 0 || scheme.wants().whole_pages) {
             return Err(LogError::WholePages);
         }
         let classes = scheme.classes().max(1);
@@ -185,7 +185,6 @@ impl<S: Scheme> ZoneLog<S> {
 
     /// Opens a zone for `class`. False if no zone is free.
     fn open_zone(&mut self, class: usize) -> bool {
-        debug_assert!(self.open[class].is_closed(), "class {class} has an open zone");
         let Some(zone) = self.take_free() else {
             return false;
         };
@@ -199,6 +198,8 @@ impl<S: Scheme> ZoneLog<S> {
 
     /// The class goes on in a zone of which so many units are used.
     fn begin_zone(&mut self, class: usize, zone: u32, used: u32) {
+        assert_eq!(self.open_zones[class], 0, "class {class} has an open zone");
+        assert!(used < self.zone_units, "zone {zone} has no slot left");
         let first = zone << self.shift;
         let gap = zone.wrapping_mul((1 << self.shift) - self.zone_units);
         let (slot, end) = (first.wrapping_add(used), first.wrapping_add(self.zone_units));
@@ -217,7 +218,9 @@ impl<S: Scheme> ZoneLog<S> {
         self.settle(class);
         self.open[class] = Cursor::CLOSED;
         self.chunks[class] = ZoneChunks::default();
-        std::mem::take(&mut self.open_zones[class])
+        let zone = std::mem::take(&mut self.open_zones[class]);
+        assert_ne!(zone, 0, "class {class} has no open zone");
+        zone
     }
 
     /// Updates the counts of a class up to its cursor: all pages appended since the last update
@@ -265,6 +268,15 @@ impl<S: Scheme> ZoneLog<S> {
         self.trigger.is_due(self.garbage, self.written, self.free.len())
     }
 
+    /// From now on cleaning is due above this garbage proportion.
+    ///
+    /// # Errors
+    /// The proportion is not above 0 and below 1.
+    pub fn set_gp(&mut self, gp: f64) -> Result<(), LogError> {
+        self.trigger = self.trigger.with_gp(gp)?;
+        Ok(())
+    }
+
     #[inline(always)]
     pub(crate) fn event(&self, zone: u32) -> ZoneEvent {
         self.zones.event(zone, self.now)
@@ -289,20 +301,6 @@ impl<S: Scheme> ZoneLog<S> {
             self.zones.clamp(self.now);
         }
         is_due
-    }
-
-    /// Goes on with a scheme that begins anew, as a store does that is closed and opened: the
-    /// scheme recalls what the one before remembers, and sees the zones being opened and sealed, as
-    /// if it happened now.
-    pub(crate) fn restart(&mut self, mut scheme: S) {
-        scheme.recall(&self.scheme.memory());
-        self.scheme = scheme;
-        for ZoneImage { zone, opened_at, sealed_at, .. } in self.images() {
-            self.scheme.on_opened(&self.zones.event(zone, opened_at));
-            if let Some(at) = sealed_at {
-                self.scheme.on_sealed(&self.zones.event(zone, at), &self.zones.view(at));
-            }
-        }
     }
 
     /// The slot with this number.

@@ -29,6 +29,7 @@ impl<S: Scheme> ZoneLog<S> {
     /// A run of so many user writes has ended.
     pub(crate) fn end_run(&mut self, written: u64) {
         let firsts = self.zones.take_firsts();
+        assert!(firsts <= written, "{firsts} first writes of {written}");
         self.valid += firsts;
         self.counts.user_writes += written;
         self.counts.runs += 1;
@@ -61,8 +62,7 @@ impl<S: Scheme> ZoneLog<S> {
 
     /// All valid pages of a victim were relocated in runs, so many of them frozen.
     pub(crate) fn end_victim(&mut self, zone: u32, relocated: u64, frozen: u64) {
-        let valid = self.zone_units - self.zones.garbage(zone);
-        debug_assert_eq!(relocated, u64::from(valid), "valid pages of zone {zone}");
+        assert_eq!(relocated, self.valid_in(zone).into(), "valid pages of zone {zone}");
         self.counts.relocations += relocated;
         self.counts.frozen_relocations += frozen;
         self.written += relocated;

@@ -4,7 +4,7 @@
 //! garbage that no cleaning can free, so that all other zones must be cleaned more. The fewer zones
 //! a volume has, the more this costs. Published simulators leave such zones open, because their
 //! schemes have few classes; a scheme with many classes has them sealed early
-//! ([`Scheme::seals_stale`]).
+//! ([`Wants::seals_stale`](frostline_placement::Wants::seals_stale)).
 //!
 //! While a volume is small, most of its garbage may lie in open zones however soon they fill. All
 //! victims are then nearly full of valid pages, and to copy these frees next to nothing. So the
@@ -25,7 +25,7 @@ impl<S: Scheme> ZoneLog<S> {
     /// Seals stale zones [early](Self::end_early), if cleaning is due. To be called before each
     /// choice of victims. Returns the numbers of the zones.
     pub fn end_stale(&mut self) -> Vec<u32> {
-        let seals_stale = self.scheme.seals_stale();
+        let seals_stale = self.scheme.wants().seals_stale;
         let is_last = self.options.capacity.zones().is_some() && self.free.len() < 2;
         if !(seals_stale || is_last) || !self.cleaning_due() {
             return Vec::new();

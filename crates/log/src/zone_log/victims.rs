@@ -21,7 +21,7 @@ impl<S: Scheme> ZoneLog<S> {
         }
         let can_open = self.can_open();
         let Choice { victims, relabelled } = &mut self.choice;
-        debug_assert!(victims.iter().all(|&z| zones.is_sealed(z)));
+        assert!(victims.iter().all(|&zone| zones.is_sealed(zone)), "a victim is sealed");
         if !can_open {
             // The end of a zone may be too short for a record, and so may that of a chunk.
             let rest = u64::from(self.options.page_units - 1);
@@ -72,8 +72,7 @@ impl<S: Scheme> ZoneLog<S> {
     /// Frees a victim whose pages are all copied. False, without effect, while it holds a valid
     /// page.
     pub fn release(&mut self, zone: u32) -> bool {
-        let all_garbage = self.zones.garbage(zone) + self.padding_of(zone) == self.zone_units;
-        let emptied = all_garbage && self.zones.is_sealed(zone);
+        let emptied = self.valid_in(zone) == 0 && self.zones.is_sealed(zone);
         if emptied {
             self.reclaim(zone);
             self.check_totals();
@@ -85,9 +84,12 @@ impl<S: Scheme> ZoneLog<S> {
     pub(super) fn reclaim(&mut self, zone: u32) {
         let victim = self.event(zone);
         self.counts.zones_reclaimed += 1;
-        self.garbage -= u64::from(self.zones.garbage(zone));
         let padding = std::mem::take(&mut self.padding[zone as usize]);
-        self.written -= u64::from(self.zone_units - padding.units);
+        let garbage = u64::from(self.zones.garbage(zone));
+        let written = u64::from(self.zone_units - padding.units);
+        assert!(garbage <= self.garbage && written <= self.written, "zone {zone} is in the totals");
+        self.garbage -= garbage;
+        self.written -= written;
         self.zones.free(zone);
         self.free.push(zone);
         self.scheme.on_reclaimed(&victim);

@@ -100,7 +100,7 @@ impl ZoneTable {
     /// Marks a free zone as open for `class`.
     pub fn open(&mut self, zone: u32, class: usize, now: u32) {
         let z = zone as usize;
-        debug_assert!(self.garbage[z].is_free());
+        assert!(self.garbage[z].is_free(), "zone {zone} is opened twice");
         self.garbage[z] = Garbage::OPENED;
         self.class[z] = class as u8;
         self.opened_at[z] = now;
@@ -113,10 +113,7 @@ impl ZoneTable {
     pub fn seal(&mut self, zone: u32, now: u32) {
         let z = zone as usize;
         self.garbage[z].admit();
-        debug_assert!(
-            self.garbage(zone) <= self.zone_pages,
-            "zone {zone}: more garbage than pages"
-        );
+        assert!(self.garbage(zone) <= self.zone_pages, "zone {zone}: more garbage than pages");
         self.sealed_at[z] = now;
         self.seal_order[z] = self.sealed;
         self.sealed += 1;
@@ -125,7 +122,7 @@ impl ZoneTable {
     /// Marks a victim as free.
     pub fn free(&mut self, zone: u32) {
         let z = zone as usize;
-        debug_assert!(self.garbage[z].is_sealed());
+        assert!(self.garbage[z].is_sealed(), "zone {zone} is freed and was no victim");
         self.garbage[z] = Garbage::FREE;
         self.class[z] = NO_CLASS;
         self.resets[z] += 1;
@@ -134,7 +131,7 @@ impl ZoneTable {
 
     /// Gives a zone that takes no more pages another class.
     pub fn relabel(&mut self, zone: u32, class: u8) {
-        debug_assert!(!self.is_free(zone));
+        assert!(!self.is_free(zone), "zone {zone} has a class and no pages");
         self.class[zone as usize] = class;
     }
 
@@ -148,10 +145,7 @@ impl ZoneTable {
     /// Pages of a zone became garbage.
     pub fn discard(&mut self, zone: u32, pages: u32) {
         self.garbage[zone as usize].add(pages);
-        debug_assert!(
-            self.garbage(zone) <= self.zone_pages,
-            "zone {zone}: more garbage than pages"
-        );
+        assert!(self.garbage(zone) <= self.zone_pages, "zone {zone}: more garbage than pages");
     }
 
     /// Garbage pages of a zone, whether it is free, open, sealed or quarantined.

@@ -75,7 +75,7 @@ fn units_used_are_counted<S: Scheme>(
     let images = log.images();
     let live: u64 = images.iter().map(|zone| u64::from(zone.used)).sum();
     let garbage: u64 = images.iter().map(|zone| u64::from(zone.garbage)).sum();
-    let zone_pages = options.zone_pages - log.scheme().meta_pages();
+    let zone_pages = options.zone_pages - log.scheme().wants().meta_pages;
     let valid = log.valid_pages();
     let counts = log.counts();
     let reset = counts.zones_reclaimed * u64::from(zone_pages * options.page_units);

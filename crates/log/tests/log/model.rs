@@ -50,7 +50,7 @@ fn same_as_model<S: Scheme>(
             if !model.has_room() {
                 return Err(model.full());
             }
-            let begins = S::PER_REQUEST && case.trace.begins(i);
+            let begins = S::WANTS.requests && case.trace.begins(i);
             model.write(PageWrite {
                 word: writes.words[i],
                 units: writes.units(i, case.options.page_units),

@@ -92,7 +92,7 @@ impl Model {
     ) -> Self {
         let scheme = AnyScheme::of(scheme).expect("a page state of so many words");
         let classes = scheme.classes();
-        let zone_pages = options.zone_pages - scheme.meta_pages();
+        let zone_pages = options.zone_pages - scheme.wants().meta_pages;
         let options = Options { zone_pages, ..options };
         let mut model = Model {
             scheme,
@@ -158,7 +158,7 @@ impl Model {
             following,
             hotness: None,
         };
-        if self.scheme.sees_others() {
+        if self.scheme.wants().others {
             let at = |lba: u32| self.states.get(&lba).filter(|_| self.map.contains_key(&lba));
             self.scheme.on_neighbour(at(lba + 1), self.now);
             if let Some(page) = at(self.turn) {
@@ -261,7 +261,7 @@ impl Model {
     /// garbage lies in open zones.
     fn seal_stale(&mut self) {
         let is_last = self.free.len() < 2 && self.options.capacity.zones().is_some();
-        let seals_stale = self.scheme.seals_stale();
+        let seals_stale = self.scheme.wants().seals_stale;
         for class in 0..self.open.len() {
             let is_short = is_last && self.room(class) < self.options.page_units as usize;
             let ends = |&zone: &u32| is_short || seals_stale && self.is_stale(zone);
@@ -363,7 +363,7 @@ impl Model {
         let lbas: Vec<_> = records.iter().map(|(word, _)| word & MAX_LBA).collect();
         let ZoneEvent { zone, class, now } = victim;
         let mut classes = vec![together.map(|class| class as u8); lbas.len()];
-        if self.scheme.is_batched() && together.is_none() {
+        if self.scheme.wants().batches && together.is_none() {
             let states: Vec<_> = lbas.iter().map(|lba| self.states[lba]).collect();
             let last: Vec<_> = records.iter().map(|(word, _)| word & WORD_LAST != 0).collect();
             let pages = Pages { lbas: &lbas, states: &states, hotness: None, last: &last };
@@ -527,7 +527,7 @@ impl Model {
         }
         self.open[class] = None;
         self.table.seal(zone, self.now);
-        self.counts.meta_pages += u64::from(self.scheme.meta_pages());
+        self.counts.meta_pages += u64::from(self.scheme.wants().meta_pages);
         self.scheme.on_sealed(&self.event(zone), &self.table.view(self.now));
     }
 

@@ -43,7 +43,7 @@ struct SameInSteps;
 impl Check for SameInSteps {
     fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError> {
         // A driver that keeps the map has no pages for the scheme's state in its zones.
-        let zone_pages = case.options.zone_pages + scheme().meta_pages();
+        let zone_pages = case.options.zone_pages + scheme().wants().meta_pages;
         let options = Options { zone_pages, ..case.options };
         let mut runs = PageReplay::new(options, scheme(), case.policy()).unwrap();
         let mut steps = Driver::new(case.options, scheme(), case.policy()).unwrap();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use bytemuck::{Pod, Zeroable};
 use frostline_placement::{
-    BuildError, Info, PageState, Pages, Params, Relocation, Scheme, Setup, UserWrite, Victim,
+    BuildError, Info, PageState, Pages, Params, Relocation, Scheme, Setup, UserWrite, Victim, Wants,
 };
 
 /// State that the log keeps with a page.
@@ -41,7 +41,7 @@ impl Stub {
 impl Scheme for Stub {
     type Page = Tally;
     const INFO: Info = Info { name: "stub", summary: "", source: "", params: &[] };
-    const BATCHED: bool = true;
+    const WANTS: Wants = Wants { batches: true, ..Wants::NOTHING };
 
     fn build(_: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {
         Ok(Stub::new(3))

@@ -102,7 +102,7 @@ class Server:
         self.device, self.shadow, self.socket = home / "device", home / "shadow", home / "disk.sock"
         self.shadow.mkdir()
         self.shim = home / "shim.so"
-        source = ROOT / "crates/zone/tests/power/shim.c"
+        source = ROOT / "crates/testkit/src/power/shim.c"
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-pthread", source, "-o", self.shim], check=True)
         self.process = None
 

@@ -41,6 +41,7 @@ use crate::page::PageState;
 use crate::params::{BuildError, Param, Params, Value};
 use crate::scheme::Scheme;
 use crate::victims::VictimPolicy;
+use crate::wants::Wants;
 use crate::zones::ZoneView;
 
 /// A scheme made of an inner scheme and a predictor of frozen pages.
@@ -184,20 +185,22 @@ impl<I: Isolation> Fast22 for Isolated<I> {
 impl<I: Isolation> Scheme for Isolated<I> {
     type Page = IsolatedPage<InnerPage<I>, PredictorPage<I>>;
     const INFO: Info = I::INFO;
-    const FORESIGHT: Foresight = I::Predictor::FORESIGHT;
-    const PER_REQUEST: bool = true;
-    const WANTS_HOTNESS: bool = true;
-    const BATCHED: bool = true;
-    const SEES_OTHERS: bool = <I::Inner as Scheme>::SEES_OTHERS;
-    const VICTIM: &'static str = <I::Inner as Scheme>::VICTIM;
-    const ORDERS_CLEANING: bool = <I::Inner as Scheme>::ORDERS_CLEANING;
+    const WANTS: Wants = Wants {
+        foresight: I::Predictor::FORESIGHT,
+        requests: true,
+        hotness: true,
+        batches: true,
+        others: <I::Inner as Scheme>::WANTS.others,
+        victims: <I::Inner as Scheme>::WANTS.victims,
+        ..Wants::NOTHING
+    };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let separate = params.word(Self::INFO.params, "separate")?;
         let (separate, watches) = (separate == "yes", separate == "watch");
         let at_writing = params.word(Self::INFO.params, "when")? == "writing";
         let (mut recogniser, mut confidence, mut tiers) = (String::new(), 0.5, 1);
-        if Self::FORESIGHT == Foresight::None {
+        if Self::WANTS.foresight == Foresight::None {
             recogniser = params.name(Self::INFO.params, "recogniser");
             confidence = params.real(Self::INFO.params, "confidence")?;
             tiers = params.whole(Self::INFO.params, "tiers")?;
@@ -235,8 +238,11 @@ impl<I: Isolation> Scheme for Isolated<I> {
         self.inner.on_request(request);
     }
 
-    fn sees_others(&self) -> bool {
-        self.inner.sees_others()
+    /// Separate classes divide the pages among more zones; the paper's shared class does not.
+    fn wants(&self) -> Wants {
+        let inner = self.inner.wants();
+        let seals_stale = self.separate || inner.seals_stale;
+        Wants { others: inner.others, whole_pages: inner.whole_pages, seals_stale, ..Self::WANTS }
     }
 
     #[inline(always)]
@@ -304,15 +310,6 @@ impl<I: Isolation> Scheme for Isolated<I> {
 
     fn fast22(&mut self) -> Option<&mut dyn Fast22> {
         Some(self)
-    }
-
-    /// Separate classes divide the pages among more zones; the paper's shared class does not.
-    fn seals_stale(&self) -> bool {
-        self.separate || self.inner.seals_stale()
-    }
-
-    fn whole_pages_only(&self) -> bool {
-        self.inner.whole_pages_only()
     }
 
     fn on_trim(&mut self, lba: u32) {

@@ -35,7 +35,7 @@ use crate::dogi::ranges::Ranges;
 use crate::dogi::training_schedule::TrainingSchedule;
 use crate::{
     BuildError, Choice, Info, LARGEST_FORECASTER, Params, Relocation, Scheme, Setup, UserWrite,
-    VictimPolicy, ZoneEvent, ZoneView,
+    VictimPolicy, Victims, Wants, ZoneEvent, ZoneView,
 };
 
 /// The hot group, the groups of lifespans, and frozen pages.
@@ -158,9 +158,13 @@ impl Scheme for Dogi {
         params: &[],
     };
     // Its model counts the copies of greedy cleaning.
-    const VICTIM: &'static str = "greedy";
-    const ORDERS_CLEANING: bool = true;
-    const MOST_MEMORY: usize = LARGEST_FORECASTER + 64;
+    const WANTS: Wants = Wants {
+        most_memory: LARGEST_FORECASTER + 64,
+        victims: Victims::Ordered("greedy"),
+        whole_pages: true,
+        seals_stale: true,
+        ..Wants::NOTHING
+    };
 
     fn build(setup: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {
         let forecaster = setup.make_forecaster(Self::INFO.name)?;
@@ -259,11 +263,6 @@ impl Scheme for Dogi {
         choice.victims.extend(victim);
     }
 
-    /// A group that was given up has an open zone, which hardly fills.
-    fn seals_stale(&self) -> bool {
-        true
-    }
-
     fn memory(&self) -> Vec<u8> {
         match self.course.memory() {
             learned if learned.is_empty() => learned,
@@ -282,10 +281,6 @@ impl Scheme for Dogi {
             self.division = division;
             self.habits.resume();
         }
-    }
-
-    fn whole_pages_only(&self) -> bool {
-        true
     }
 
     fn bytes(&self) -> usize {

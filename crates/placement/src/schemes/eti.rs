@@ -15,7 +15,8 @@
 //! 1,025 extents, and the last extent reaches 1,024 pages beyond the last page.
 
 use crate::{
-    BuildError, Info, Params, Relocation, Request, Scheme, Semantics, Setup, UserWrite, ZoneEvent,
+    BuildError, Info, Params, Relocation, Request, Scheme, Semantics, Setup, UserWrite, Wants,
+    ZoneEvent,
 };
 
 /// The most extents.
@@ -50,7 +51,7 @@ impl Scheme for Eti {
         source: "Shafaei et al., HotStorage 2016; SepBIT, FAST 2022, section 4.1",
         params: &[],
     };
-    const PER_REQUEST: bool = true;
+    const WANTS: Wants = Wants { requests: true, ..Wants::NOTHING };
 
     fn build(setup: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {
         let fast22 = setup.semantics == Semantics::SepbitFast22;

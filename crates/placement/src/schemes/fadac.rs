@@ -15,7 +15,7 @@
 
 use crate::{
     BuildError, Info, PageState, Param, Params, Relocation, Request, Scheme, Semantics, Setup,
-    UserWrite,
+    UserWrite, Wants,
 };
 
 /// Classes by write count against a fading average.
@@ -50,7 +50,7 @@ impl Scheme for Fadac {
         source: "Kremer and Brinkmann, SYSTOR 2019; SepBIT, FAST 2022, section 4.1",
         params: &[Param::whole("classes", 6, 2..=64, "classes, coldest first")],
     };
-    const PER_REQUEST: bool = true;
+    const WANTS: Wants = Wants { requests: true, ..Wants::NOTHING };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes: usize = params.whole(Self::INFO.params, "classes")?;

@@ -8,6 +8,7 @@
 use crate::future::Death;
 use crate::{
     BuildError, Foresight, Info, Param, Params, Relocation, Scheme, Semantics, Setup, UserWrite,
+    Wants,
 };
 
 /// Classes by remaining lifespan in zones.
@@ -35,7 +36,7 @@ impl Scheme for Fk {
         source: "Wang et al., FAST 2022, section 4.1",
         params: &[Param::whole("classes", 6, 2..=255, "the last takes all that is left")],
     };
-    const FORESIGHT: Foresight = Foresight::Lifespans;
+    const WANTS: Wants = Wants { foresight: Foresight::Lifespans, ..Wants::NOTHING };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes: u32 = params.whole(Self::INFO.params, "classes")?;

@@ -8,7 +8,8 @@
 
 use crate::lifespan_clusters::{cluster, histogram, seen};
 use crate::{
-    BuildError, Foresight, Info, Param, Params, Relocation, Scheme, Setup, UserWrite, ZoneEvent,
+    BuildError, Foresight, Info, Param, Params, Relocation, Scheme, Setup, UserWrite, Wants,
+    ZoneEvent,
 };
 
 /// Classes by k-means over lifespans.
@@ -33,7 +34,7 @@ impl Scheme for FkKmeans {
         source: "Tan et al. (SepFrozen), section 3",
         params: PARAMS,
     };
-    const FORESIGHT: Foresight = Foresight::Lifespans;
+    const WANTS: Wants = Wants { foresight: Foresight::Lifespans, ..Wants::NOTHING };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes = params.whole(PARAMS, "classes")?;

@@ -14,7 +14,7 @@
 //! their own.
 
 use crate::{
-    BuildError, Info, PageState, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite,
+    BuildError, Info, PageState, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite, Wants,
     log2_1p,
 };
 
@@ -93,7 +93,7 @@ impl Scheme for Lifespan {
             ),
         ],
     };
-    const WANTS_HOTNESS: bool = true;
+    const WANTS: Wants = Wants { hotness: true, seals_stale: true, ..Wants::NOTHING };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes = params.whole(Self::INFO.params, "classes")?;
@@ -140,11 +140,6 @@ impl Scheme for Lifespan {
     fn place_relocation(&mut self, relocation: &Relocation, page: &mut Expectation) -> usize {
         let lived = log2_1p(page.written.age(relocation.now));
         self.relocations + self.class(lived.max(page.steps.saturating_sub(1) as f32 / STEPS))
-    }
-
-    /// Few pages live long enough for the last classes.
-    fn seals_stale(&self) -> bool {
-        true
     }
 
     fn bytes(&self) -> usize {

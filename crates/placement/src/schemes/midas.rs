@@ -20,7 +20,7 @@ use crate::midas::heat::Heat;
 use crate::midas::intervals::Intervals;
 use crate::{
     BuildError, Choice, Info, Param, Params, Relocation, Scheme, Setup, UserWrite, VictimPolicy,
-    ZoneEvent, ZoneView,
+    Victims, Wants, ZoneEvent, ZoneView,
 };
 
 /// More cleanings than this within one user write make groups merge.
@@ -134,9 +134,13 @@ impl Scheme for Midas {
         ],
     };
     // Its model counts the copies of greedy cleaning.
-    const VICTIM: &'static str = "greedy";
-    const ORDERS_CLEANING: bool = true;
-    const FETCHES: bool = true;
+    const WANTS: Wants = Wants {
+        fetches: true,
+        victims: Victims::Ordered("greedy"),
+        whole_pages: true,
+        seals_stale: true,
+        ..Wants::NOTHING
+    };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let hot = params.word(Self::INFO.params, "hot")? == "yes";
@@ -257,15 +261,6 @@ impl Scheme for Midas {
             self.merge(0);
             choice.victims.extend(policy.pick(zones));
         }
-    }
-
-    fn whole_pages_only(&self) -> bool {
-        true
-    }
-
-    /// A group that was given up has an open zone, which hardly fills.
-    fn seals_stale(&self) -> bool {
-        true
     }
 
     fn memory(&self) -> Vec<u8> {

@@ -15,7 +15,7 @@
 //! average, within about half a percent; here chance comes from the seed.
 
 use crate::{
-    BuildError, Info, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite, ZoneEvent,
+    BuildError, Info, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite, Wants, ZoneEvent,
     ZoneView,
 };
 use frostline_random::SplitMix;
@@ -50,6 +50,7 @@ impl Scheme for MultiLog {
         source: "Stoica and Ailamaki, PVLDB 2013; SepBIT, FAST 2022, section 4.1",
         params: &[Param::whole("classes", 6, 2..=64, "logs, hottest first")],
     };
+    const WANTS: Wants = Wants { whole_pages: true, ..Wants::NOTHING };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes = params.whole(Self::INFO.params, "classes")?;
@@ -104,10 +105,6 @@ impl Scheme for MultiLog {
         log.garbage += garbage;
         log.cleaned += self.zone_pages;
         log.kept = 1.0 - log.garbage as f64 / log.cleaned as f64;
-    }
-
-    fn whole_pages_only(&self) -> bool {
-        true
     }
 
     fn bytes(&self) -> usize {

@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::log_class::LogClass;
 use crate::{
     BuildError, Info, Param, Params, Relocation, Request, Scheme, Semantics, Setup, UserWrite,
-    ZoneEvent,
+    Wants, ZoneEvent,
 };
 
 /// Pages in a chunk, as a power of two.
@@ -92,7 +92,7 @@ impl Scheme for MultiQueue {
         source: "Yang et al., SYSTOR 2017; SepBIT, FAST 2022, section 4.1",
         params: &[Param::whole("classes", 6, 2..=64, "the last takes relocations")],
     };
-    const PER_REQUEST: bool = true;
+    const WANTS: Wants = Wants { requests: true, ..Wants::NOTHING };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes = params.whole(Self::INFO.params, "classes")?;

@@ -22,7 +22,7 @@ use crate::future::Death;
 use crate::lifespan_clusters::{cluster, histogram, unexplained};
 use crate::{
     BuildError, Choice, Foresight, Info, NEVER, Param, Params, Relocation, Scheme, Setup,
-    UserWrite, VictimPolicy, ZoneEvent, ZoneView,
+    UserWrite, VictimPolicy, Victims, Wants, ZoneEvent, ZoneView,
 };
 
 /// The most groups: there are queues for [`CLASSES`] classes, and frozen pages take one.
@@ -87,10 +87,13 @@ impl Scheme for Ora {
         source: "Oh et al., MiDAS, FAST 2024",
         params: &[Param::whole("classes", MOST as i64, 2..=MOST as i64, "groups at most")],
     };
-    const FORESIGHT: Foresight = Foresight::Lifespans;
+    const WANTS: Wants = Wants {
+        foresight: Foresight::Lifespans,
+        victims: Victims::Ordered("greedy"),
+        whole_pages: true,
+        ..Wants::NOTHING
+    };
     // Its model counts the copies of greedy cleaning.
-    const VICTIM: &'static str = "greedy";
-    const ORDERS_CLEANING: bool = true;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let most: usize = params.whole(Self::INFO.params, "classes")?;
@@ -150,10 +153,6 @@ impl Scheme for Ora {
         if !self.groups.pick(zones, policy, choice) {
             choice.victims.extend(policy.pick(zones));
         }
-    }
-
-    fn whole_pages_only(&self) -> bool {
-        true
     }
 
     fn bytes(&self) -> usize {

@@ -6,7 +6,9 @@
 //! frozen pages only. Not published elsewhere.
 
 use crate::future::{BASE, Death, log_cuts};
-use crate::{BuildError, Foresight, Info, Param, Params, Relocation, Scheme, Setup, UserWrite};
+use crate::{
+    BuildError, Foresight, Info, Param, Params, Relocation, Scheme, Setup, UserWrite, Wants,
+};
 
 /// Classes by the logarithm of the remaining lifespan.
 #[derive(Clone, Debug)]
@@ -33,7 +35,7 @@ impl Scheme for OracleDeath {
         source: "Frostline",
         params: &[Param::whole("classes", 12, 2..=255, "the last for frozen pages"), BASE],
     };
-    const FORESIGHT: Foresight = Foresight::Lifespans;
+    const WANTS: Wants = Wants { foresight: Foresight::Lifespans, ..Wants::NOTHING };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes: usize = params.whole(Self::INFO.params, "classes")?;

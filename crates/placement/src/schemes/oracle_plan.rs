@@ -24,7 +24,7 @@ use crate::future::Death;
 use crate::lifespan_clusters::{histogram, intervals};
 use crate::{
     BuildError, Choice, Foresight, Info, NEVER, Param, Params, Relocation, Scheme, Setup,
-    UserWrite, VictimPolicy, ZoneEvent, ZoneView,
+    UserWrite, VictimPolicy, Victims, Wants, ZoneEvent, ZoneView,
 };
 
 /// Significant bits of the lifespans that may bound a class.
@@ -123,8 +123,12 @@ impl Scheme for OraclePlan {
         source: "Frostline",
         params: &[Param::whole("classes", 64, 2..=255, "classes at most")],
     };
-    const FORESIGHT: Foresight = Foresight::Lifespans;
-    const OWN_VICTIM: Option<&'static str> = Some("oracle-plan");
+    const WANTS: Wants = Wants {
+        foresight: Foresight::Lifespans,
+        victims: Victims::Own("oracle-plan"),
+        whole_pages: true,
+        ..Wants::NOTHING
+    };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let most: usize = params.whole(Self::INFO.params, "classes")?;
@@ -183,10 +187,6 @@ impl Scheme for OraclePlan {
         let scored = zones.candidates().map(|zone| (self.score(zones, zone), zone));
         let least = scored.min_by(|(a, i), (b, j)| a.total_cmp(b).then(i.cmp(j)));
         choice.victims.extend(least.map(|(_, zone)| zone));
-    }
-
-    fn whole_pages_only(&self) -> bool {
-        true
     }
 
     fn bytes(&self) -> usize {

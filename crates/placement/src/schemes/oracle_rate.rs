@@ -7,6 +7,7 @@
 use crate::future::{BASE, log_cuts, rate_classes};
 use crate::{
     BuildError, Foresight, Info, PageState, Param, Params, Relocation, Scheme, Setup, UserWrite,
+    Wants,
 };
 
 /// Classes by the logarithm of the page's mean lifespan.
@@ -32,7 +33,7 @@ impl Scheme for OracleRate {
         source: "Frostline",
         params: &[Param::whole("classes", 12, 2..=255, "the last for the rarest pages"), BASE],
     };
-    const FORESIGHT: Foresight = Foresight::Rates;
+    const WANTS: Wants = Wants { foresight: Foresight::Rates, ..Wants::NOTHING };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes: usize = params.whole(Self::INFO.params, "classes")?;

@@ -7,6 +7,7 @@
 use crate::future::{BASE, log_cuts, rate_classes};
 use crate::{
     BuildError, Foresight, Info, PageState, Param, Params, Relocation, Scheme, Setup, UserWrite,
+    Wants,
 };
 
 /// Classes by the logarithm of the page's mean lifespan; frozen versions apart.
@@ -35,7 +36,7 @@ impl Scheme for OracleRateFrozen {
         source: "Frostline",
         params: &[Param::whole("classes", 12, 2..=255, "the last for frozen versions"), BASE],
     };
-    const FORESIGHT: Foresight = Foresight::Rates;
+    const WANTS: Wants = Wants { foresight: Foresight::Rates, ..Wants::NOTHING };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes: usize = params.whole(Self::INFO.params, "classes")?;

@@ -16,7 +16,8 @@
 use crate::meta_cache::MetaCache;
 use crate::{
     BuildError, Classified, Classifier, ClassifierSetup, Info, LARGEST_CLASSIFIER, Param, Params,
-    Relocation, Request, Scheme, Setup, ShortLiving, UserWrite, ZoneEvent, ZoneView,
+    Relocation, Request, Scheme, Setup, ShortLiving, UserWrite, Victims, Wants, ZoneEvent,
+    ZoneView,
 };
 
 /// Classes: short-living, long-living, relocated once, up to five times.
@@ -72,10 +73,14 @@ impl Scheme for Phftl {
             ),
         ],
     };
-    const VICTIM: &'static str = "adjusted-greedy";
-    const PER_REQUEST: bool = true;
-    const WANTS_READS: bool = true;
-    const MOST_MEMORY: usize = LARGEST_CLASSIFIER;
+    const WANTS: Wants = Wants {
+        requests: true,
+        reads: true,
+        most_memory: LARGEST_CLASSIFIER,
+        victims: Victims::Policy("adjusted-greedy"),
+        whole_pages: true,
+        ..Wants::NOTHING
+    };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let percent = params.real(Self::INFO.params, "window")?;
@@ -149,12 +154,8 @@ impl Scheme for Phftl {
         }
     }
 
-    fn meta_pages(&self) -> u32 {
-        self.meta.as_ref().map_or(0, MetaCache::pages)
-    }
-
-    fn whole_pages_only(&self) -> bool {
-        true
+    fn wants(&self) -> Wants {
+        Wants { meta_pages: self.meta.as_ref().map_or(0, MetaCache::pages), ..Self::WANTS }
     }
 
     fn short_living(&self) -> Option<ShortLiving> {
@@ -243,7 +244,7 @@ mod tests {
     #[test]
     fn metadata_takes_36_bytes_a_page_unless_it_is_free() {
         // 113 states of 36 bytes fit into 4 KiB.
-        assert_eq!(phftl("phftl").meta_pages(), 9);
-        assert_eq!(phftl("phftl:meta=free").meta_pages(), 0);
+        assert_eq!(phftl("phftl").wants().meta_pages, 9);
+        assert_eq!(phftl("phftl:meta=free").wants().meta_pages, 0);
     }
 }

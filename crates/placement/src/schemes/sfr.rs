@@ -15,7 +15,8 @@
 use crate::clock::Clock;
 use crate::log_class::LogClass;
 use crate::{
-    BuildError, Info, Param, Params, Relocation, Request, Scheme, Setup, UserWrite, ZoneEvent,
+    BuildError, Info, Param, Params, Relocation, Request, Scheme, Setup, UserWrite, Wants,
+    ZoneEvent,
 };
 
 /// Pages in a chunk, as a power of two.
@@ -60,7 +61,7 @@ impl Scheme for Sfr {
             ),
         ],
     };
-    const PER_REQUEST: bool = true;
+    const WANTS: Wants = Wants { requests: true, ..Wants::NOTHING };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes = params.whole(Self::INFO.params, "classes")?;

@@ -28,6 +28,7 @@ use crate::survival::tally::AgeTally;
 use crate::verdicts::Verdicts;
 use crate::{
     BuildError, Info, PageState, Param, Params, Relocation, Room, Scheme, Setup, Stamp, UserWrite,
+    Victims, Wants,
 };
 
 /// The class of a cell that was not used since the clusters were fitted.
@@ -259,9 +260,13 @@ impl Scheme for Survival {
             ),
         ],
     };
-    const VICTIM: &'static str = "survival";
-    const SEES_OTHERS: bool = true;
-    const WANTS_HOTNESS: bool = true;
+    const WANTS: Wants = Wants {
+        others: true,
+        hotness: true,
+        victims: Victims::Policy("survival"),
+        seals_stale: true,
+        ..Wants::NOTHING
+    };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let clustered = params.whole(Self::INFO.params, "classes")?;
@@ -385,11 +390,6 @@ impl Scheme for Survival {
     fn holds_frozen(&self, class: usize) -> bool {
         let centre = self.clusters.centres().get(class).and_then(Option::as_ref);
         centre.is_some_and(|centre| probability(centre[HORIZONS - 1]) > 0.5)
-    }
-
-    /// Some classes get few pages.
-    fn seals_stale(&self) -> bool {
-        true
     }
 
     fn memory(&self) -> Vec<u8> {

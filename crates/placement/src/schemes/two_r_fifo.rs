@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 
 use crate::{
     BuildError, Choice, Info, Param, Params, Relocation, Scheme, Setup, UserWrite, VictimPolicy,
-    ZoneEvent, ZoneView,
+    Victims, Wants, ZoneEvent, ZoneView,
 };
 
 /// Two regions; victims in order of age if they are empty enough, several of one region at a time.
@@ -52,7 +52,7 @@ impl Scheme for TwoRFifo {
             ),
         ],
     };
-    const OWN_VICTIM: Option<&'static str> = Some("2r-fifo");
+    const WANTS: Wants = Wants { victims: Victims::Own("2r-fifo"), ..Wants::NOTHING };
 
     fn build(_: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         Ok(TwoRFifo {

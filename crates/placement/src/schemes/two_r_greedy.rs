@@ -11,8 +11,8 @@
 //! merge leaves over is not a hole but is filled by the next merge.
 
 use crate::{
-    BuildError, Choice, Info, Params, Relocation, Scheme, Setup, UserWrite, VictimPolicy,
-    ZoneEvent, ZoneView,
+    BuildError, Choice, Info, Params, Relocation, Scheme, Setup, UserWrite, VictimPolicy, Victims,
+    Wants, ZoneEvent, ZoneView,
 };
 
 /// Two regions; victims by garbage, several of one region at a time.
@@ -29,7 +29,7 @@ impl Scheme for TwoRGreedy {
         source: "Kang et al., PVLDB 13(11), 2020, section 4.2",
         params: &[],
     };
-    const OWN_VICTIM: Option<&'static str> = Some("2r-greedy");
+    const WANTS: Wants = Wants { victims: Victims::Own("2r-greedy"), ..Wants::NOTHING };
 
     fn build(_: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {
         Ok(Self::default())

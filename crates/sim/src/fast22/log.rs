@@ -141,7 +141,7 @@ impl<'a> Fast22Log<'a> {
         self.counts.runs += 1;
         let class = self.append(word, class)?;
         self.counts.classes[class].user_writes += 1;
-        if self.scheme.is_batched()
+        if self.scheme.wants().batches
             && let Some(hotness) = writes.hotness(i)
         {
             self.hotness.resize(self.options.space as usize, Hotness::default());
@@ -196,7 +196,7 @@ impl<'a> Fast22Log<'a> {
 
     /// Shows the scheme the page behind, and one page in turn, if the scheme sees others.
     fn show_others(&mut self, lba: u32) {
-        if !self.scheme.sees_others() {
+        if !self.scheme.wants().others {
             return;
         }
         let next = self.map.get(lba as usize + 1).filter(|entry| entry.slot != 0);
@@ -240,7 +240,7 @@ impl<'a> Fast22Log<'a> {
         let words = self.valid_words(zone);
         let together = self.scheme.destination(victim);
         let mut classes = vec![together.map(|class| class as u8); words.len()];
-        if self.scheme.is_batched() && together.is_none() && !words.is_empty() {
+        if self.scheme.wants().batches && together.is_none() && !words.is_empty() {
             self.place_batch(&Victim { zone, class, now, valid: self.valid }, &words, &mut classes);
         }
         for (&word, given) in words.iter().zip(classes) {

@@ -99,7 +99,8 @@ impl CheckpointState {
                 headers: w.header_bytes / unit,
                 padding: w.padding_bytes / unit,
                 deltas: state.valid_deltas(),
-                excess: state.excess(),
+                changes: state.changes().all as u64,
+                excess: state.changes().excess as u64,
             },
         };
         let marks = state.marks();

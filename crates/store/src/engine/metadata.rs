@@ -68,6 +68,7 @@ impl Metadata {
                 break;
             }
         }
+        assert!(!places.is_empty(), "a record of leaves has one at least");
         let first = self.log()?.append(MetaKind::Leaves, &numbers, &payload)?;
         places.iter_mut().for_each(|(_, at)| at.page += first);
         Ok(places)

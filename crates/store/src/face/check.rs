@@ -14,6 +14,7 @@ use crate::format::PAGE;
 use crate::format::chunk_place::ChunkPlace;
 use crate::format::head::{ChunkHead, Head};
 use crate::format::records::Record;
+use crate::state::room::ChangeUnits;
 use crate::state::zone_pool::DataZone;
 
 /// The result of [`Store::check`].
@@ -130,8 +131,8 @@ struct Check<'a> {
     unknown: BTreeSet<u32>,
     /// Deltas and tails that the map names.
     deltas: u64,
-    /// Units by which pages are longer than whole ones, by the map.
-    excess: u64,
+    /// Units of deltas and tails, by the map.
+    changes: ChangeUnits,
     report: CheckReport,
 }
 
@@ -142,8 +143,9 @@ impl<'a> Check<'a> {
         drop(state);
         images.iter().for_each(|image| holds[image.zone as usize] = true);
         let (unknown, report) = (BTreeSet::new(), CheckReport::default());
+        let changes = ChangeUnits::default();
         let live = Vec::new();
-        Ok(Check { engine, images, holds, live, unknown, deltas: 0, excess: 0, report })
+        Ok(Check { engine, images, holds, live, unknown, deltas: 0, changes, report })
     }
 
     /// Begins a pass over these zones.
@@ -166,7 +168,7 @@ impl<'a> Check<'a> {
         match self.records_of_leaf(leaf) {
             Ok(records) => {
                 if is_first {
-                    self.excess += self.excess_of(&records);
+                    self.count_changes(&records);
                 }
                 records.into_iter().for_each(|record| self.check_place(record, is_first));
             }
@@ -183,15 +185,17 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Units by which the pages of these records are longer than whole ones.
-    fn excess_of(&self, records: &[(u64, Extent, u32)]) -> u64 {
+    /// Counts the units of the deltas and tails of these records.
+    fn count_changes(&mut self, records: &[(u64, Extent, u32)]) {
         let layout = &self.engine.core.layout;
         let mut pages: BTreeMap<u32, [u32; 3]> = BTreeMap::new();
         for (lba, place, _) in records.iter().filter(|(_, place, _)| place.slot.zone != 0) {
             let kind = layout.sizes.kind(*lba) as usize;
             pages.entry(layout.sizes.page_of(*lba)).or_default()[kind] = place.units;
         }
-        pages.into_values().map(|units| u64::from(layout.excess(units))).sum()
+        for units in pages.into_values() {
+            self.changes.update(ChangeUnits::default(), layout.change_units(units));
+        }
     }
 
     /// The records whose places a leaf has. Of one in memory, what lies on the device is read as
@@ -392,7 +396,8 @@ impl<'a> Check<'a> {
         let counted = [
             ("valid pages", state.valid_pages()),
             ("valid deltas", state.valid_deltas()),
-            ("units of pages beyond whole ones", state.excess()),
+            ("units of deltas and tails", state.changes().all as u64),
+            ("units of pages beyond whole ones", state.changes().excess as u64),
         ];
         let empty: Vec<_> = state.zones.empty().collect();
         drop(state);
@@ -402,7 +407,8 @@ impl<'a> Check<'a> {
                 self.report.findings.push(Finding::at(zone, 0, None, what));
             }
         }
-        let found = [self.report.pages, self.deltas, self.excess];
+        let ChangeUnits { all, excess } = self.changes;
+        let found = [self.report.pages, self.deltas, all as u64, excess as u64];
         for ((kind, valid), found) in counted.into_iter().zip(found) {
             if valid != found && self.unknown.is_empty() {
                 let what = format!("{valid} {kind} are counted, the map has {found}");

@@ -235,6 +235,8 @@ pub(crate) struct UnitCounts {
     pub padding: u64,
     /// Valid deltas and tails: they are among the valid records that [`TableHead::valid`] counts.
     pub deltas: u64,
+    /// Units of valid deltas and tails.
+    pub changes: u64,
     /// Units that pages take with their deltas and tails beyond those of whole ones.
     pub excess: u64,
 }

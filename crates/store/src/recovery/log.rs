@@ -271,13 +271,13 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
     let chunks: u64 = table.zones.iter().map(|z| u64::from(z.chunks)).sum();
     let TableHead { time, valid, next_seq, next_opening, next_serial, .. } = head;
     let numbers = [time, valid, next_seq, next_opening, next_serial, head.notes_from];
-    let UnitCounts { user, relocated, headers, padding, deltas, excess } = head.units;
+    let UnitCounts { user, relocated, headers, padding, deltas, changes, excess } = head.units;
     let sound = marks.len() == table.marks.len() * size_of::<Mark>()
         && numbers.iter().all(|&number| number < MOST)
         && head
             .written
             .iter()
-            .chain(&[user, relocated, headers, padding, deltas, excess])
+            .chain(&[user, relocated, headers, padding, deltas, changes, excess])
             .all(|&units| units < MOST / PAGE as u64)
         && table.zones.iter().all(|zone| zone.opening < MOST)
         && table.root.is_sorted_by(|(a, _), (b, _)| a < b)

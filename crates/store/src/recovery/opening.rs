@@ -12,8 +12,8 @@ use super::run::Recovery;
 use crate::engine::Engine;
 use crate::engine::meta::MetaLog;
 use crate::format::layout::Layout;
-use crate::state::State;
-use crate::state::volume;
+use crate::state::space_target::SpaceTarget;
+use crate::state::{State, volume};
 use crate::{Durable, Format, Loss, Open, StoreError};
 
 /// Makes an empty store.
@@ -63,6 +63,7 @@ pub(crate) struct Opened {
 
 /// Opens a store, unless synced pages are missing and that is not accepted.
 pub(crate) fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, StoreError> {
+    let target = open.space.map(SpaceTarget::new).transpose()?;
     let (store, options) = find_superblock(&*device)?;
     let layout = Arc::new(Layout::recorded(&*device, options, open.schemes)?);
     let log = read_log(&*device, &layout, store)?;
@@ -100,5 +101,8 @@ pub(crate) fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, Store
         engine.core.device.flush()?;
     }
     recovery.empty_others(&live)?;
+    if let Some(target) = target {
+        engine.core.state()?.aim_at(target)?;
+    }
     Ok(Opened { engine, missing, dropped })
 }

@@ -258,9 +258,9 @@ impl Recovery<'_> {
                 let slot = Slot { zone: self.epochs[index].zone, offset };
                 (Extent { slot, units: latest.units }, latest.sum)
             });
-            let before = page.excess();
+            let before = page.change_units();
             page.point(to);
-            self.excess += i64::from(page.excess()) - i64::from(before);
+            self.changes.update(before, page.change_units());
             drop(page);
             self.engine.loader.drop_clean_leaves()?;
         }
@@ -279,9 +279,9 @@ impl Recovery<'_> {
                     loss.add(self.engine.core.layout.sizes.page_of(lba));
                     self.count_valid(lba, -1);
                     let mut page = self.engine.loader.mapped(self.engine.core.state()?, lba)?;
-                    let before = page.excess();
+                    let before = page.change_units();
                     page.lose();
-                    self.excess += i64::from(page.excess()) - i64::from(before);
+                    self.changes.update(before, page.change_units());
                 }
             }
             self.engine.loader.drop_clean_leaves()?;

@@ -81,7 +81,7 @@ impl Recovery<'_> {
             written,
             valid: valid as u64,
             deltas: self.deltas.max(0) as u64,
-            excess: self.excess.max(0) as u64,
+            changes: self.changes,
             images,
             zones,
             last_seq: self.last_seq,

@@ -8,7 +8,8 @@ use super::log::Table;
 use super::zone_epoch::ZoneEpoch;
 use crate::engine::Engine;
 use crate::format::chunk_place::ChunkPlace;
-use crate::format::{Note, TableHead};
+use crate::format::{Note, TableHead, UnitCounts};
+use crate::state::room::ChangeUnits;
 use crate::state::written::Written;
 use crate::{Durable, Loss, StoreError};
 
@@ -50,8 +51,8 @@ pub(super) struct Recovery<'a> {
     pub(super) valid: i64,
     /// Of these, deltas and tails.
     pub(super) deltas: i64,
-    /// Units by which pages are longer than whole ones.
-    pub(super) excess: i64,
+    /// Units of deltas and tails.
+    pub(super) changes: ChangeUnits,
     /// Written before the checkpoint.
     pub(super) before: Written,
     pub(super) time: u64,
@@ -127,7 +128,8 @@ impl<'a> Recovery<'a> {
         let (time, last_seq) = (table.head.time, table.head.next_seq.saturating_sub(1));
         let (found, valid) = (Written::default(), table.head.valid as i64);
         let deltas = table.head.units.deltas as i64;
-        let excess = table.head.units.excess as i64;
+        let UnitCounts { changes, excess, .. } = table.head.units;
+        let changes = ChangeUnits { all: changes as i64, excess: excess as i64 };
         let (head, latest, missing) = (table.head, BTreeMap::new(), Vec::new());
         let salvage = None;
         Ok(Recovery {
@@ -141,7 +143,7 @@ impl<'a> Recovery<'a> {
             latest,
             valid,
             deltas,
-            excess,
+            changes,
             before,
             time,
             last_seq,

@@ -125,6 +125,8 @@ impl Chunk {
         group: Option<Group>,
         witness: Witness,
     ) {
+        assert_ne!(self.seq, 0, "a chunk is sealed that has no number");
+        assert!(durable < self.seq, "chunk {} is durable before it is written", self.seq);
         let (unit, header) = (self.sizes.unit(), self.header());
         let group = Group { unit, ..group.unwrap_or_default() };
         let mut body = Vec::with_capacity(PAGE);
@@ -143,8 +145,10 @@ impl Chunk {
         }
         self.move_records(header);
         let slot = self.sizes.unit() as usize;
+        let room = header as usize * slot - (PAGE - BODY);
+        assert!(body.len() <= room, "a header has room for the rows of its records");
         // The sum of the page is over the records in it as well.
-        body.resize(header as usize * slot - (PAGE - BODY), 0);
+        body.resize(room, 0);
         body.extend_from_slice(&self.bytes[header as usize * slot..PAGE]);
         let head = HeadKind::Chunk(ChunkHead {
             seq: self.seq,

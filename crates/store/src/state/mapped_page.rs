@@ -15,6 +15,7 @@ use crate::format::records::{Record, RecordKind, Span};
 use crate::state::State;
 use crate::state::map_cache::Position;
 use crate::state::observer::StoreEvent;
+use crate::state::room::ChangeUnits;
 
 /// The records that a page has besides its image.
 const CHANGES: [RecordKind; 2] = [RecordKind::Delta, RecordKind::Tail];
@@ -135,11 +136,11 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         [RecordKind::Image, RecordKind::Delta, RecordKind::Tail].map(units)
     }
 
-    /// Units by which the page is longer than a whole one.
-    pub(crate) fn excess(&self) -> u32 {
+    /// The units of the page's delta and tail.
+    pub(crate) fn change_units(&self) -> ChangeUnits {
         match self.changes {
-            Some(_) => self.state.layout.excess(self.units()),
-            None => 0,
+            Some(_) => self.state.layout.change_units(self.units()),
+            None => ChangeUnits::default(),
         }
     }
 
@@ -322,26 +323,26 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         told: Told,
         bytes: &[u8],
     ) -> Result<(), StoreError> {
-        let excess = self.excess();
+        let before = self.change_units();
         let state = &mut *self.state;
-        let LeafRow { mut entry, units: before, .. } = state.volume.map().row(at);
+        let LeafRow { mut entry, units: had, .. } = state.volume.map().row(at);
         let known = state.layout.has_hotness().then_some(&told.hotness);
         let after = state.layout.sizes.units_of(record.bytes.into());
-        let units = Units { before, after };
+        let units = Units { before: had, after };
         let placed =
             state.volume.place_user(record.lba, &mut entry, units, told.following, known)?;
         assert_eq!(entry.slot, placed.slot, "the map names what was placed");
         state.volume.map_mut().set(at, &LeafRow { entry, units: after, sum: record.sum });
         state.user_page_placed(placed, record, told, bytes)?;
-        self.note_excess(excess);
+        self.note_changes(before);
         Ok(())
     }
 
-    /// The page's records changed; it was longer than a whole one by so many units before.
-    fn note_excess(&mut self, before: u32) {
-        let after = self.excess();
+    /// The page's records changed; its delta and tail had so many units before.
+    fn note_changes(&mut self, before: ChangeUnits) {
+        let after = self.change_units();
         if after != before {
-            self.state.excess_changed(before, after);
+            self.state.changes_changed(before, after);
         }
     }
 
@@ -363,7 +364,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     pub(crate) fn merge(&mut self, copy: &RecordCopy<'_>) -> Result<bool, StoreError> {
         let &RecordCopy { from, class, record, .. } = copy;
         let given = Given { class, ..Given::default() };
-        let excess = self.excess();
+        let before = self.change_units();
         let places = self.changes();
         let ended = places.iter().flatten().count();
         let state = &mut *self.state;
@@ -396,7 +397,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
             (0..ended).try_for_each(|_| state.delta_ended())?;
             state.deltas.merged += 1;
             self.relocated(copy, base_entry, placed)?;
-            self.note_excess(excess);
+            self.note_changes(before);
             debug_assert_eq!(self.changes(), [None; 2], "the merged image has them");
         }
         Ok(true)
@@ -435,12 +436,12 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
 
     /// Makes the record of an entry garbage; true if there was one.
     fn clear(&mut self, at: Position, lba: u64) -> Result<bool, StoreError> {
-        let excess = self.excess();
+        let before = self.change_units();
         let volume = &mut self.state.volume;
         let LeafRow { mut entry, units, .. } = volume.map().row(at);
         let had = volume.trim_entry(lba, &mut entry, units)?;
         volume.map_mut().set(at, &LeafRow { entry, ..LeafRow::none() });
-        self.note_excess(excess);
+        self.note_changes(before);
         Ok(had)
     }
 

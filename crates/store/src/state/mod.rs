@@ -14,6 +14,7 @@ pub(crate) mod notes;
 pub(crate) mod observer;
 pub(crate) mod promises;
 pub(crate) mod room;
+pub(crate) mod space_target;
 #[cfg(test)]
 mod tests;
 pub(crate) mod volume;
@@ -39,6 +40,8 @@ use crate::state::failures::Failures;
 use crate::state::notes::Notes;
 use crate::state::observer::{Observer, StoreEvent};
 use crate::state::promises::Promises;
+use crate::state::room::ChangeUnits;
+use crate::state::space_target::SpaceTarget;
 use crate::state::volume::Volume;
 use crate::state::written::{DeltaCounts, Written};
 use crate::state::zone_pool::{DataZone, ZonePool};
@@ -65,8 +68,10 @@ pub(crate) struct State {
     pub deltas: DeltaCounts,
     /// Deltas and tails in the map.
     valid_deltas: u64,
-    /// Units by which pages are longer than whole ones.
-    excess: u64,
+    /// Units of deltas and tails.
+    changes: ChangeUnits,
+    /// Space over data that the store may take.
+    space_target: Option<SpaceTarget>,
     /// Pages that engines have yet to write.
     pub promises: Promises,
     /// Zones that failed, but for those of the metadata log, which counts its own.
@@ -107,8 +112,8 @@ pub(crate) struct Restored {
     pub valid: u64,
     /// Of these, deltas and tails.
     pub deltas: u64,
-    /// Units by which pages are longer than whole ones.
-    pub excess: u64,
+    /// Units of deltas and tails.
+    pub changes: ChangeUnits,
     /// The zones that hold pages, as the volume knows them, in the order in which they were sealed.
     pub images: Vec<ZoneImage>,
     /// The same zones, by number in the volume.
@@ -137,7 +142,8 @@ impl State {
             written: Written::default(),
             deltas: DeltaCounts::default(),
             valid_deltas: 0,
-            excess: 0,
+            changes: ChangeUnits::default(),
+            space_target: None,
             promises: Promises::default(),
             failures: Failures::default(),
             copies: None,
@@ -163,7 +169,7 @@ impl State {
         self.time = found.time;
         self.written = found.written;
         self.valid_deltas = found.deltas;
-        self.excess = found.excess;
+        self.changes = found.changes.at_least_none();
         self.zones.restore(found.zones, found.next_opening);
         self.chunks.restore(found.last_seq);
         self.notes.restore(found.next_serial);
@@ -201,14 +207,15 @@ impl State {
         Ok(())
     }
 
-    /// Units by which pages are longer than whole ones, with their deltas and tails.
-    pub(crate) fn excess(&self) -> u64 {
-        self.excess
+    /// Units of deltas and tails.
+    pub(crate) fn changes(&self) -> ChangeUnits {
+        self.changes
     }
 
-    /// A page is longer by so many units, and was by as many `before`.
-    pub(crate) fn excess_changed(&mut self, before: u32, after: u32) {
-        self.excess = (self.excess + u64::from(after)).saturating_sub(before.into());
+    /// The deltas and tails of a page have so many units, and had as many `before`.
+    pub(crate) fn changes_changed(&mut self, before: ChangeUnits, after: ChangeUnits) {
+        self.changes.update(before, after);
+        self.changes = self.changes.at_least_none();
     }
 
     /// User writes so far.
@@ -330,6 +337,7 @@ impl State {
             let zone = self.zones.open(slot.zone)?;
             let place = (zone.device_zone, zone.opening);
             self.notes.zone_opened(self.time, slot.zone, class, place);
+            self.follow_target()?;
         }
         let start = self.zones.get(slot.zone).pages;
         self.chunks.push(placed, start, record)?;

@@ -48,10 +48,45 @@ pub struct Space {
     pub reclaimable: u64,
     /// Bytes that were not written since their zones were reset.
     pub free: u64,
+    /// Bytes of the images of all pages, each as it was last written whole: the data, without
+    /// deltas, headers and garbage.
+    pub data: u64,
     /// More pages that it will hold whatever is in them.
     pub whole_pages: u64,
     /// More pages that it will hold if they take as much as those that it has.
     pub like_pages: u64,
+}
+
+impl Space {
+    /// Bytes that are used or reclaimable, for each byte of data; 0 if there are no data.
+    pub fn over_data(&self) -> f64 {
+        match self.data {
+            0 => 0.0,
+            data => (self.used + self.reclaimable) as f64 / data as f64,
+        }
+    }
+}
+
+/// Units of deltas and tails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChangeUnits {
+    /// Of all.
+    pub all: i64,
+    /// By which their pages are longer than whole ones.
+    pub excess: i64,
+}
+
+impl ChangeUnits {
+    /// A page has so many, and had as many `before`.
+    pub(crate) fn update(&mut self, before: ChangeUnits, after: ChangeUnits) {
+        self.all += after.all - before.all;
+        self.excess += after.excess - before.excess;
+    }
+
+    /// The same, but none where records that were lost make it less.
+    pub(crate) fn at_least_none(self) -> ChangeUnits {
+        ChangeUnits { all: self.all.max(0), excess: self.excess.max(0) }
+    }
 }
 
 /// What records may take.
@@ -105,6 +140,12 @@ impl Layout {
         (all + parts * beside).saturating_sub(self.sizes.page_units())
     }
 
+    /// The units of the delta and the tail of such a page.
+    pub(crate) fn change_units(&self, units: [u32; 3]) -> ChangeUnits {
+        let [_, delta, tail] = units;
+        ChangeUnits { all: (delta + tail).into(), excess: self.excess(units).into() }
+    }
+
     /// Bytes that a page with an image, a delta and a tail of so many units takes.
     pub(crate) fn bytes_of(&self, units: [u32; 3]) -> u64 {
         let all: u64 = units.iter().map(|&units| u64::from(units)).sum();
@@ -142,7 +183,7 @@ impl State {
             let more = layout.bytes_of(after).saturating_sub(layout.bytes_of(before));
             self.used_bytes() + more <= limits.usual - limits.usual / TIGHT
         } else {
-            self.excess() + u64::from(has - had) <= limits.excess
+            self.changes().excess as u64 + u64::from(has - had) <= limits.excess
         }
     }
 
@@ -203,17 +244,28 @@ impl State {
         Some(granted)
     }
 
-    /// What the store takes of its device.
-    pub(crate) fn space(&self) -> Space {
-        let layout = &self.layout;
-        let zone = u64::from(layout.fixed.device_pages) * PAGE as u64;
+    /// Bytes of the images of all pages.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        let images = self.volume.log().valid_units().saturating_sub(self.changes().all as u64);
+        images * u64::from(self.layout.sizes.unit())
+    }
+
+    /// Bytes of zones for pages, and of them those that are written.
+    pub(crate) fn written_bytes(&self) -> (u64, u64) {
+        let zone = u64::from(self.layout.fixed.device_pages) * PAGE as u64;
         let total = self.zones.len().saturating_sub(1) as u64 * zone;
         let written = |image: ZoneImage| match image.sealed_at {
             Some(_) => zone,
             None => u64::from(self.zones.get(image.zone).pages) * PAGE as u64,
         };
         let written: u64 = self.volume.log().images().into_iter().map(written).sum();
-        let written = written.min(total);
+        (total, written.min(total))
+    }
+
+    /// What the store takes of its device.
+    pub(crate) fn space(&self) -> Space {
+        let layout = &self.layout;
+        let (total, written) = self.written_bytes();
         let used = self.used_bytes().min(written);
         let (valid, limits) = (self.valid_pages(), layout.limits());
         let unused = layout.fixed.logical_pages.saturating_sub(valid);
@@ -228,6 +280,7 @@ impl State {
             used,
             reclaimable: written - used,
             free: total - written,
+            data: self.data_bytes(),
             whole_pages: whole_pages.min(unused),
             like_pages: like_pages.min(unused).max(whole_pages.min(unused)),
         }

@@ -128,6 +128,10 @@ impl ZonePool {
     /// Adds an empty zone of the device.
     pub(crate) fn add_empty(&mut self, device_zone: u32) {
         debug_assert!(!self.empty.contains(&device_zone), "zone {device_zone} is empty twice");
+        debug_assert!(
+            self.zones.iter().all(|zone| zone.pages == 0 || zone.device_zone != device_zone),
+            "zone {device_zone} is empty and holds pages"
+        );
         self.empty.push_back(device_zone);
     }
 

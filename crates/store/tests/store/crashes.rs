@@ -13,6 +13,7 @@ use frostline_judge::PageSums;
 use frostline_store::{
     ChangedWords, Cleaning, Compression, Format, Loss, Open, PageWrite, Role, Store, StoreError,
 };
+use frostline_testkit::seeds;
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Overlay, Shape, Tail, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -335,7 +336,9 @@ fn live(seed: u64, most: u64, unit: u32, huge: Option<&Shape>, tally: &Tally) {
     // A store with deltas keeps room for deltas and tails.
     let fewest = if unit < 4096 { 26 } else { 20 };
     let zones = if large { 80 } else { world.rng.random_range(fewest..40) };
-    let zone_bytes = 4096 * world.rng.random_range(20..80u64);
+    // Every page is compared after each crash, so that most zones are small.
+    let zone_pages = world.rng.random_range(20..80u64).min(world.rng.random_range(20..80));
+    let zone_bytes = 4096 * zone_pages;
     let shape =
         Shape { bytes: zones * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
     let memory = in_memory(huge.unwrap_or(&shape)).unwrap();
@@ -469,37 +472,20 @@ fn what_was_synced_to_a_drive_of_16_tib_with_units_of_64_bytes_survives_power_cu
 
 /// Stores in these units live through so many crashes.
 fn survive(units: &[u32], crashes: u64, huge: Option<&Shape>) {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let tally = Tally::default();
-    let wanted = number("FROSTLINE_CRASHES").unwrap_or(crashes);
-    let unit = |seed: u64| units[seed as usize % units.len()];
-    if let Some(seed) = number("FROSTLINE_CRASH_SEED") {
-        live(seed, 20, unit(seed), huge, &tally);
-        return;
-    }
-    let seeds = AtomicU64::new(1);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while tally.crashes.load(Ordering::Relaxed) < wanted {
-                    let seed = seeds.fetch_add(1, Ordering::Relaxed);
-                    let lived =
-                        std::panic::catch_unwind(|| live(seed, 20, unit(seed), huge, &tally));
-                    if let Err(thrown) = lived {
-                        eprintln!("FROSTLINE_CRASH_SEED={seed} fails again");
-                        std::panic::resume_unwind(thrown);
-                    }
-                }
-            });
-        }
+    let wanted = seeds::number("FROSTLINE_CRASHES").unwrap_or(crashes);
+    let is_enough = || tally.crashes.load(Ordering::Relaxed) >= wanted;
+    let lived = seeds::run_until(is_enough, |seed| {
+        live(seed, 20, units[seed as usize % units.len()], huge, &tally);
     });
+    let Some(stores) = lived else { return };
     let of = |n: &AtomicU64| n.load(Ordering::Relaxed);
     println!(
         "{} crashes and {} kills of {} stores: {} in calls that cleaned, {} that wrote checkpoints or notes, {} in recovery; \
          of groups that were interrupted {} were whole and {} absent; {} deltas, {} of them tails, {} merged",
         of(&tally.crashes),
         of(&tally.kills),
-        of(&seeds) - 1,
+        stores,
         of(&tally.cleaning),
         of(&tally.checkpoints),
         of(&tally.recoveries),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use frostline_store::{
     ChangedWords, Cleaning, Compression, Format, Open, PageWrite, RecordKind, Store, StoreError,
 };
+use frostline_testkit::seeds;
 use frostline_zone::{AlignedBuf, Device, Fault, Faulty, Shape, ZoneState, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -742,8 +743,7 @@ fn use_up(device: Arc<dyn Device>) {
 /// `FROSTLINE_DAMAGES=n` tries as many.
 #[test]
 fn numbers_that_contradict_each_other_under_right_sums_never_panic_or_hang() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let all = number("FROSTLINE_DAMAGES").unwrap_or(240);
+    let all = seeds::number("FROSTLINE_DAMAGES").unwrap_or(240);
     let forged = [false, true].map(|closed| {
         [4096, 64].map(|unit| {
             let device = sample(closed, unit).device;

@@ -22,6 +22,7 @@ mod room;
 mod shifts;
 mod small_map;
 mod small_world;
+mod space;
 mod system_errors;
 mod versioned;
 mod wear;

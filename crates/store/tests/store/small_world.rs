@@ -12,15 +12,13 @@
 //! where it is cut twice; with deltas, from a store that was used before, they have one step less.
 //! `FROSTLINE_SMALL_WORLD=n` tries all with n steps.
 
-#[path = "../../../zone/tests/worlds/mod.rs"]
-mod worlds;
-
 use std::sync::Arc;
 use std::thread;
 
 use crate::versioned::{Contents, Writer};
 use frostline_store::{Cleaning, Compression, Format, Open, Store};
-use worlds::{Recoveries, Unflushed, World};
+use frostline_testkit::seeds;
+use frostline_testkit::worlds::{Recoveries, Unflushed, World};
 
 const ZONES: u64 = 12;
 const ZONE: u64 = 18;
@@ -293,7 +291,7 @@ impl Life {
 /// Explores histories of `usual` steps, or of as many as are asked for, from each start in a thread
 /// of its own. Zones must have been cleaned and reset, and tails written, if that `is_asked`.
 fn explore_all(holes: bool, cuts: u32, usual: usize, is_asked: bool) {
-    let most = std::env::var("FROSTLINE_SMALL_WORLD").ok().and_then(|n| n.parse().ok());
+    let most = seeds::number("FROSTLINE_SMALL_WORLD").map(|n| n as usize);
     let explored = thread::scope(|scope| {
         let threads = PASTS.each_ref().map(|past| {
             scope.spawn(move || {

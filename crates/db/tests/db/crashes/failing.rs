@@ -2,6 +2,7 @@
 //! there once the device works again.
 
 use frostline_db::{Db, Direction};
+use frostline_testkit::seeds;
 use frostline_zone::{Device, Fault};
 use rand::RngExt;
 
@@ -83,26 +84,21 @@ fn fail_to_read(seed: u64) -> u32 {
     failures
 }
 
-fn seeds(what: fn(u64) -> u32) {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let one = number("FROSTLINE_CRASH_SEED");
-    let most = 2 + number("FROSTLINE_CRASHES").unwrap_or(5_000) / 500;
-    let seeds = one.map_or(1..most, |seed| seed..seed + 1);
-    let fail = |seed| {
-        let result = std::panic::catch_unwind(|| what(seed));
-        result.inspect_err(|_| eprintln!("FROSTLINE_CRASH_SEED={seed} fails again")).unwrap()
-    };
-    let failures: u32 = seeds.map(fail).sum();
+fn fail(what: fn(u64) -> u32) {
+    let one = seeds::only();
+    let most = 2 + seeds::number("FROSTLINE_CRASHES").unwrap_or(5_000) / 500;
+    let range = one.map_or(1..most, |seed| seed..seed + 1);
+    let failures: u32 = range.map(|seed| seeds::run(seed, what)).sum();
     println!("{failures} failures");
     assert!(one.is_some() || u64::from(failures) > most);
 }
 
 #[test]
 fn errors_of_writes_lose_nothing_that_was_promised() {
-    seeds(fail_to_write);
+    fail(fail_to_write);
 }
 
 #[test]
 fn errors_of_reads_lose_nothing_that_was_promised() {
-    seeds(fail_to_read);
+    fail(fail_to_read);
 }

@@ -12,6 +12,7 @@ mod world;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use frostline_testkit::seeds;
 use life::{Life, Tally};
 
 /// The units of stores: whole pages, and others that write what is used or what changed of a page.
@@ -36,35 +37,19 @@ fn commits_to_a_store_with_deltas_survive_power_cuts_whole_and_in_their_order() 
 
 /// Databases on stores in these units live through so many crashes.
 fn survive(units: &[u32], crashes: u64) {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let tally = Tally::default();
-    let wanted = number("FROSTLINE_CRASHES").unwrap_or(crashes);
-    let unit = |seed: u64| units[seed as usize % units.len()];
-    if let Some(seed) = number("FROSTLINE_CRASH_SEED") {
-        live(seed, unit(seed), 20, &tally);
-        return;
-    }
-    let seeds = AtomicU64::new(1);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while tally.crashes.load(Relaxed) < wanted {
-                    let seed = seeds.fetch_add(1, Relaxed);
-                    let lived = std::panic::catch_unwind(|| live(seed, unit(seed), 20, &tally));
-                    if let Err(thrown) = lived {
-                        eprintln!("FROSTLINE_CRASH_SEED={seed} fails again");
-                        std::panic::resume_unwind(thrown);
-                    }
-                }
-            });
-        }
+    let wanted = seeds::number("FROSTLINE_CRASHES").unwrap_or(crashes);
+    let is_enough = || tally.crashes.load(Relaxed) >= wanted;
+    let lived = seeds::run_until(is_enough, |seed| {
+        live(seed, units[seed as usize % units.len()], 20, &tally);
     });
+    let Some(databases) = lived else { return };
     let of = |n: &AtomicU64| n.load(Relaxed);
     println!(
         "{} crashes and {} kills of {} databases, {} in recovery; {} commits, {} pages evicted, changes of {} kept, {} records read or changed without their page, {} of them written unread, {} written by checkpoints, {} in place of copies, {} as deltas, {} of them as tails, and {} merged; {} pages of logs saved by compression",
         of(&tally.crashes),
         of(&tally.kills),
-        of(&seeds) - 1,
+        databases,
         of(&tally.recoveries),
         of(&tally.commits),
         of(&tally.pages_evicted),

@@ -13,7 +13,7 @@ use std::thread;
 
 use frostline_db::{Create, Db};
 use frostline_store::Format;
-use frostline_zone::{Device, Fault, Faulty, Operation, Shape, Tail, ZoneState, in_memory};
+use frostline_zone::{Device, Fault, Faulty, Operation, Overlay, Shape, Tail, in_memory};
 
 use user::{User, open};
 
@@ -69,17 +69,9 @@ fn create(force: bool) -> Create {
     Create { store, log_bytes: Some(LOG_ZONES * ZONE * PAGE), instances: 1 }
 }
 
-fn copy(from: &dyn Device) -> Arc<dyn Device> {
-    let to = empty();
-    for (zone, info) in (0u32..).zip(from.report(0, ZONES as u32).unwrap()) {
-        let mut bytes = vec![0; info.write_pointer as usize];
-        from.read(zone, 0, &mut bytes).unwrap();
-        to.append(zone, 0, &bytes).unwrap();
-        if info.state == ZoneState::Full {
-            to.finish(zone).unwrap();
-        }
-    }
-    to
+/// The device as it is, whatever is done to what this returns.
+fn view(device: &Arc<dyn Device>) -> Arc<dyn Device> {
+    Overlay::over(device.clone(), u64::MAX).unwrap()
 }
 
 /// A database after some steps, dropped or closed.
@@ -147,7 +139,7 @@ fn fail_kind(
             continue;
         }
         for nth in 1.. {
-            let device = Arc::new(Faulty::new(copy(&**begin), nth).with_tail(Tail::Garbage));
+            let device = Arc::new(Faulty::new(view(begin), nth).with_tail(Tail::Garbage));
             device.fail(operation, nth..if is_lasting { u64::MAX } else { nth + 1 }, fault);
             let mut met = true;
             let mut mend = || {

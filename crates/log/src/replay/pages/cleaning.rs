@@ -144,7 +144,7 @@ impl<S: Scheme> PageReplay<S> {
 
     /// Copies the valid pages of a victim to the classes that the scheme gives them.
     fn relocate_one_by_one(&mut self, victim: &ZoneEvent) -> Result<Moved, LogError> {
-        if S::BATCHED && self.log.scheme().is_batched() {
+        if S::WANTS.batches && self.log.scheme().wants().batches {
             return self.relocate_batch(victim);
         }
         let pages = self.log.zone_units() as usize;
@@ -202,6 +202,19 @@ impl<S: Scheme> PageReplay<S> {
         Ok(moved)
     }
 
+    /// Appends a page that ended its run because its class had no open zone, to a class that has
+    /// one now.
+    pub(super) fn append_alone(&mut self, word: u32, class: usize) -> Result<(), LogError> {
+        // The zone may be new.
+        self.words.cover(self.log.slots())?;
+        let cursor = &mut self.log.run().open[class];
+        assert!(!cursor.is_closed(), "class {class} has room");
+        self.map[(word & MAX_LBA) as usize].slot = cursor.slot;
+        self.words[cursor.place()] = word;
+        cursor.slot += 1;
+        Ok(())
+    }
+
     /// Lets the scheme place all valid pages of a victim at once.
     fn ask_batch(&mut self, zone: u32) {
         let pages = self.log.zone_units() as usize;
@@ -228,7 +241,7 @@ impl<S: Scheme> PageReplay<S> {
         for ((k, &word), slot) in words[..len].iter().enumerate().zip(first..) {
             let ahead = words.get(k + AHEAD).unwrap_or(&word);
             prefetch::<_, 1>(map, (ahead & MAX_LBA) as usize);
-            if S::FETCHES {
+            if S::WANTS.fetches {
                 self.log.scheme().fetch(ahead & MAX_LBA);
             }
             valid[n % BLOCK] = word;
@@ -253,13 +266,13 @@ impl<S: Scheme> PageReplay<S> {
         let mut done = 0;
         for &word in valid {
             let lba = word & MAX_LBA;
-            if S::BATCHED {
+            if S::WANTS.batches {
                 // The cache has meanwhile seen the whole victim, so this entry is prefetched again.
                 let ahead = valid.get(done + AHEAD).unwrap_or(&word);
                 prefetch::<_, 1>(map, (ahead & MAX_LBA) as usize);
             }
             let entry = &mut map[lba as usize];
-            let given = if S::BATCHED { given.get(done).copied().flatten() } else { None };
+            let given = if S::WANTS.batches { given.get(done).copied().flatten() } else { None };
             let class = match given {
                 Some(class) => usize::from(class),
                 None => scheme.place_relocation(&relocation(victim, word), &mut entry.page),

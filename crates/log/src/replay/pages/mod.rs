@@ -10,7 +10,7 @@ use frostline_placement::{Scheme, VictimPolicy};
 
 use super::batch::Batch;
 use super::{HotnessTable, Replay, verify};
-use crate::map::{Map, MapEntry};
+use crate::map::MapEntry;
 use crate::places::Slot;
 use crate::survey::Survey;
 use crate::writes::Writes;
@@ -59,26 +59,6 @@ impl<S: Scheme> PageReplay<S> {
             batch: Batch::default(),
             batch_words: Vec::new(),
         })
-    }
-
-    /// Appends a page that ended its run because its class had no open zone, to a class that has
-    /// one now.
-    fn append_alone(&mut self, word: u32, class: usize) -> Result<(), LogError> {
-        // The zone may be new.
-        self.words.cover(self.log.slots())?;
-        let cursor = &mut self.log.run().open[class];
-        self.map[(word & crate::MAX_LBA) as usize].slot = cursor.slot;
-        self.words[cursor.place()] = word;
-        cursor.slot += 1;
-        Ok(())
-    }
-
-    /// Clamps the states of pages, if it is time for that.
-    fn sweep_if_due(&mut self) {
-        if self.log.sweep_if_due() {
-            let (scheme, now) = (self.log.scheme(), self.log.now());
-            self.map.each_page(&mut |page| scheme.clamp(page, now));
-        }
     }
 }
 

@@ -10,6 +10,7 @@ use frostline_placement::prefetch::{AHEAD, prefetch};
 use frostline_placement::{Request, Scheme, UserWrite};
 
 use super::PageReplay;
+use crate::map::Map;
 use crate::survey::{TOGETHER, sees_others};
 use crate::writes::Writes;
 use crate::zone_log::{Run, ZoneLog};
@@ -40,7 +41,7 @@ impl<S: Scheme> PageReplay<S> {
             let run = (self.log.slack().min(1 << 28) as usize).min(range.end - next);
             let (written, stop) = self.append(writes, next, next + run);
             self.log.end_run(written as u64);
-            if S::BATCHED {
+            if S::WANTS.batches {
                 self.hotness.record(writes, next..next + written, self.map.len())?;
             }
             next += written;
@@ -63,6 +64,14 @@ impl<S: Scheme> PageReplay<S> {
         Ok(())
     }
 
+    /// Clamps the states of pages, if it is time for that.
+    fn sweep_if_due(&mut self) {
+        if self.log.sweep_if_due() {
+            let (scheme, now) = (self.log.scheme(), self.log.now());
+            self.map.each_page(&mut |page| scheme.clamp(page, now));
+        }
+    }
+
     /// The inner loop. Returns the number of pages written.
     fn append(&mut self, writes: &Writes<'_>, from: usize, to: usize) -> (usize, Stop) {
         let (shift, valid_before) = (self.log.shift(), self.log.valid_pages());
@@ -81,7 +90,7 @@ impl<S: Scheme> PageReplay<S> {
             } else {
                 prefetch::<_, 1>(map, ahead)
             }
-            if S::FETCHES {
+            if S::WANTS.fetches {
                 scheme.fetch(ahead as u32);
             }
             let lba = word & MAX_LBA;
@@ -101,7 +110,7 @@ impl<S: Scheme> PageReplay<S> {
                 return (k, Stop::BadLba(lba));
             };
             let valid = valid_before + zones.firsts();
-            if S::PER_REQUEST && writes.begins(from + k) {
+            if S::WANTS.requests && writes.begins(from + k) {
                 let pages = (writes.request_end(from + k) - (from + k)) as u32;
                 scheme.on_request(&Request { lba, pages, now, valid });
             }

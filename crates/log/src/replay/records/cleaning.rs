@@ -21,7 +21,7 @@ impl<S: Scheme> RecordReplay<S> {
                 self.relocate_records(zone, writes)?;
                 self.reset_if_due();
                 let emptied = self.log_mut().release(zone);
-                debug_assert!(emptied, "zone {zone} holds records");
+                assert!(emptied, "zone {zone} holds records");
             }
         }
         Ok(())
@@ -120,7 +120,7 @@ impl<S: Scheme> RecordReplay<S> {
     /// Finds the valid records of a zone, in order.
     fn valid_records(&self, zone: u32, into: &mut Vec<(u32, Extent)>) {
         into.clear();
-        let mut offset = 0;
+        let (mut offset, mut valid) = (0, 0);
         while offset < self.log().zone_units() {
             let slot = Slot { zone, offset };
             let place = self.log().place(slot);
@@ -128,9 +128,11 @@ impl<S: Scheme> RecordReplay<S> {
             let lba = self.reverse.word(place) & MAX_LBA;
             if units > 0 && self.slot_of(lba) == Some(slot) {
                 into.push((lba, Extent { slot, units }));
+                valid += units;
             }
             // What pads a chunk, or the zone, is passed unit by unit.
             offset += units.max(1);
         }
+        assert_eq!(valid, self.log().valid_in(zone), "valid units of zone {zone}");
     }
 }

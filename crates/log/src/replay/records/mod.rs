@@ -126,7 +126,7 @@ impl<S: Scheme> RecordReplay<S> {
         let (lba, after) = self.record_of(page, writes, i);
         let mut entry = self.entry_of(lba);
         let units = Units { before: self.units_of(lba), after };
-        let begins = S::PER_REQUEST && writes.begins(i);
+        let begins = S::WANTS.requests && writes.begins(i);
         let request = begins.then(|| Request {
             lba,
             pages: (writes.request_end(i) - i) as u32,
@@ -154,7 +154,7 @@ impl<S: Scheme> RecordReplay<S> {
             self.trim_changes(page, lba == page)?;
         }
         if lba == page {
-            if S::BATCHED {
+            if S::WANTS.batches {
                 let space = self.options().space as usize;
                 self.hotness.record(writes, i..i + 1, space)?;
             }

@@ -2,7 +2,7 @@
 
 use frostline_placement::Scheme;
 
-use crate::zone_log::ZoneLog;
+use crate::zone_log::{Options, ZoneLog};
 use crate::{Array, LogError, WORD_LAST};
 
 /// The record that begins in each slot, if one does.
@@ -31,6 +31,7 @@ impl ReverseMap {
 
     /// A record was written.
     pub(super) fn set(&mut self, place: usize, word: u32, units: u32) {
+        assert!((1..=Options::MOST_UNITS).contains(&units), "a record of {units} units");
         self.words[place] = word;
         self.lengths[place] = units as u8;
     }

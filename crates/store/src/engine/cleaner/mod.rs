@@ -143,7 +143,7 @@ impl Cleaner {
     pub(crate) fn open(&self, _: &Cleaning<'_>, zone: u32) -> Result<Victim, StoreError> {
         let state = self.written_zone(zone)?;
         let data = state.zones.get(zone).clone();
-        let batched = state.volume.log().scheme().is_batched();
+        let batched = state.volume.log().scheme().wants().batches;
         drop(state);
         // For all pages that are read of this victim, one chunk after the other.
         let mut bytes = AlignedBuf::zeroed(PAGE);
@@ -323,7 +323,7 @@ impl Cleaner {
                 state = self.core.pause(state)?;
             }
             let Some((device_zone, _)) = state.zones.next_reset() else { break };
-            debug_assert!(!state.holds_pages(device_zone), "a zone with pages is reset");
+            assert!(!state.holds_pages(device_zone), "a zone with pages is reset");
             drop(state);
             let reset = of_zone(self.core.device.reset(device_zone))?;
             let mut state = self.core.state()?;

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use frostline_store::{Format, Store, StoreError};
-use frostline_zone::{Device, Fault, Faulty, Operation, Shape, Tail, ZoneState, in_memory};
+use frostline_zone::{Device, Fault, Faulty, Operation, Overlay, Shape, Tail, in_memory};
 
 use user::{Step, User, steps};
 
@@ -60,17 +60,9 @@ fn format(unit: u32, scheme: &str) -> Format {
     }
 }
 
-fn copy(from: &dyn Device) -> Arc<dyn Device> {
-    let to = empty();
-    for (zone, info) in (0u32..).zip(from.report(0, ZONES as u32).unwrap()) {
-        let mut bytes = vec![0; info.write_pointer as usize];
-        from.read(zone, 0, &mut bytes).unwrap();
-        to.append(zone, 0, &bytes).unwrap();
-        if info.state == ZoneState::Full {
-            to.finish(zone).unwrap();
-        }
-    }
-    to
+/// The device as it is, whatever is done to what this returns.
+fn view(device: &Arc<dyn Device>) -> Arc<dyn Device> {
+    Overlay::over(device.clone(), u64::MAX).unwrap()
 }
 
 /// A store after `count` steps, dropped or closed.
@@ -106,7 +98,7 @@ struct Failing {
 /// operation.
 fn try_one(start: &Start, steps: &[Step], failing: Failing) -> bool {
     let Failing { operation, nth, is_lasting, fault, is_cut } = failing;
-    let (memory, mut user) = (copy(&*start.device), start.user.clone());
+    let (memory, mut user) = (view(&start.device), start.user.clone());
     user.ended();
     let device = Arc::new(Faulty::new(memory, nth).with_tail(Tail::Garbage));
     device.fail(operation, nth..if is_lasting { u64::MAX } else { nth + 1 }, fault);
@@ -224,7 +216,7 @@ fn read_astray(unit: u32) {
     let mut tried = 0;
     for fault in [Fault::Misdirected, Fault::Stale] {
         for nth in 1.. {
-            let (memory, mut user) = (copy(&*start.device), start.user.clone());
+            let (memory, mut user) = (view(&start.device), start.user.clone());
             user.ended();
             let (device, mut store) = (Arc::new(Faulty::new(memory, nth)), None);
             user.take(&mut store, &device, &Step::Open).unwrap();
@@ -262,7 +254,7 @@ fn fail_each(
             [(Fault::Error, false), (Fault::Error, true), (Fault::Refused, false)]
         {
             for nth in 1.. {
-                let device = Arc::new(Faulty::new(copy(&**begin), nth).with_tail(Tail::Garbage));
+                let device = Arc::new(Faulty::new(view(begin), nth).with_tail(Tail::Garbage));
                 device.fail(operation, nth..if is_lasting { u64::MAX } else { nth + 1 }, fault);
                 let result = act(&device);
                 if device.count(operation) < nth {
@@ -311,7 +303,7 @@ fn without_metadata(unit: u32) -> (Start, Arc<dyn Device>) {
     let writes = steps(3, PAGES, 300).into_iter().filter(|step| matches!(step, Step::Write(_)));
     writes.for_each(|step| user.take(&mut store, &device, &step).unwrap());
     user.take(&mut store, &device, &Step::Close).unwrap();
-    let lost = copy(&*memory);
+    let lost = view(&memory);
     let info = Store::inspect(memory.clone()).unwrap().info().unwrap();
     (0..info.meta_zones).for_each(|zone| lost.reset(zone).unwrap());
     (Start { device: memory, user }, lost)

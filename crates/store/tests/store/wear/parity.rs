@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use frostline_store::{Cleaning, Compression, Format, Open, ScrubReport, Store};
-use frostline_zone::{Device, Fault, Faulty, Shape, ZoneState, in_memory, with_parity};
+use frostline_zone::{Device, Fault, Faulty, Overlay, Shape, ZoneState, in_memory, with_parity};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -62,14 +62,9 @@ fn sample(unit: u32) -> (Arc<dyn Device>, Versions) {
     (memory, versions)
 }
 
-fn copy(from: &dyn Device) -> Arc<Faulty> {
-    let to = below();
-    for (zone, info) in (0u32..).zip(from.report(0, from.geometry().zones).unwrap()) {
-        let mut bytes = vec![0; info.write_pointer as usize];
-        from.read(zone, 0, &mut bytes).unwrap();
-        to.append(zone, 0, &bytes).unwrap();
-    }
-    Arc::new(Faulty::new(to, 1))
+/// A device that may fail, over one that stays as it is.
+fn faulty_over(device: &Arc<dyn Device>) -> Arc<Faulty> {
+    Arc::new(Faulty::new(Overlay::over(device.clone(), u64::MAX).unwrap(), 1))
 }
 
 /// The pages that are not what they should be.
@@ -95,7 +90,7 @@ fn every_zone_is_lost_in_turn_under_a_store_in_use_and_no_page_with_it() {
     let (memory, written) = sample(4096);
     let mut given_up = 0;
     for lost in 0..SETS * (DATA + 1) + 2 {
-        let faulty = copy(&*memory);
+        let faulty = faulty_over(&memory);
         let device = with_parity(faulty.clone(), DATA).unwrap();
         let store = Store::open(device.clone(), OPEN).unwrap();
         let (mut versions, mut rng) = (written.clone(), SmallRng::seed_from_u64(lost.into()));
@@ -122,7 +117,7 @@ fn rot_in_any_block_is_read_right_and_repaired() {
         let mut rng = SmallRng::seed_from_u64(5);
         let mut repaired = 0;
         for _ in 0..8 {
-            let faulty = copy(&*memory);
+            let faulty = faulty_over(&memory);
             // One block in each of a few sets.
             for set in (0..SETS).filter(|set| set % 5 == 0) {
                 let zone = set * (DATA + 1) + rng.random_range(0..=DATA);
@@ -151,7 +146,7 @@ fn rot_in_any_block_is_read_right_and_repaired() {
 fn every_zone_is_lost_in_turn_before_the_store_is_opened_and_no_page_with_it() {
     let (memory, versions) = sample(4096);
     for lost in 0..SETS * (DATA + 1) + 2 {
-        let faulty = copy(&*memory);
+        let faulty = faulty_over(&memory);
         faulty.schedule(1, Fault::Wear { zone: lost, state: ZoneState::Offline });
         faulty.flush().unwrap();
         let store = Store::open(with_parity(faulty, DATA).unwrap(), OPEN).unwrap();

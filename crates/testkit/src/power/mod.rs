@@ -19,6 +19,8 @@ use rand::RngExt;
 use rand::rngs::SmallRng;
 use tempfile::TempDir;
 
+use crate::seeds;
+
 const TASK: &str = "FROSTLINE_TASK";
 const SHADOW: &str = "FROSTLINE_SHADOW";
 const LAST_SYNC: &str = "FROSTLINE_LAST_SYNC";
@@ -27,7 +29,7 @@ const TOLD: &str = "> ";
 
 /// The moment at which a process is killed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum End {
+pub enum End {
     /// After it has printed this many lines.
     Told(usize),
     /// When it syncs a file or directory for the n-th time, before anything is synced.
@@ -36,7 +38,7 @@ pub(crate) enum End {
 
 impl End {
     /// A random moment among the first syncs or lines.
-    pub(crate) fn draw(rng: &mut SmallRng, syncs: u32, lines: usize) -> End {
+    pub fn draw(rng: &mut SmallRng, syncs: u32, lines: usize) -> End {
         match rng.random_bool(0.3) {
             true => End::Sync(rng.random_range(1..=syncs)),
             false => End::Told(rng.random_range(1..=lines)),
@@ -44,7 +46,8 @@ impl End {
     }
 }
 
-pub(crate) struct Machine {
+/// A machine: a disk that processes write, and what of it is durable.
+pub struct Machine {
     home: TempDir,
     /// Copies of synced files. In memory if possible, because file systems write a file out when
     /// another is renamed over it.
@@ -55,7 +58,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// A machine with an empty disk.
-    pub(crate) fn new() -> Machine {
+    pub fn start() -> Machine {
         let shadows = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         let home = tempfile::tempdir().unwrap();
         let machine = Machine { home, shadows: shadows.unwrap(), cuts: 0 };
@@ -65,7 +68,7 @@ impl Machine {
     }
 
     /// The directory of zones that processes may write.
-    pub(crate) fn disk(&self) -> PathBuf {
+    pub fn disk(&self) -> PathBuf {
         self.home.path().join(format!("disk{}", self.cuts))
     }
 
@@ -75,7 +78,7 @@ impl Machine {
 
     /// Runs a test of this program as a process of its own, until it is killed or ends. Returns all
     /// lines that it printed for its parent.
-    pub(crate) fn run(&self, test: &str, task: &str, end: End) -> Vec<String> {
+    pub fn run(&self, test: &str, task: &str, end: End) -> Vec<String> {
         let (lines, last_sync) = match end {
             End::Told(lines) => (lines, 0),
             End::Sync(last) => (usize::MAX, last),
@@ -103,7 +106,7 @@ impl Machine {
     }
 
     /// Cuts the power: of each file, at least the content of its last sync is left, and maybe more.
-    pub(crate) fn cut_power(&mut self, rng: &mut SmallRng) {
+    pub fn cut_power(&mut self, rng: &mut SmallRng) {
         let (disk, shadow) = (self.disk(), self.shadow());
         self.cuts += 1;
         let is_strict = rng.random_bool(0.5);
@@ -123,16 +126,13 @@ impl Machine {
 /// Runs `live` for `machines` seeds, or as many as `FROSTLINE_POWER_CUTS` says. `live` returns the
 /// number of power cuts, and how often something was promised. `FROSTLINE_CRASH_SEED` is the first
 /// seed.
-pub(crate) fn rounds(machines: u64, live: fn(u64) -> (u32, u32)) {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let machines = number("FROSTLINE_POWER_CUTS").unwrap_or(machines);
-    let first = number("FROSTLINE_CRASH_SEED").unwrap_or(1);
+pub fn rounds(machines: u64, live: fn(u64) -> (u32, u32)) {
+    let machines = seeds::number("FROSTLINE_POWER_CUTS").unwrap_or(machines);
+    let first = seeds::only().unwrap_or(1);
     let (mut cuts, mut promised) = (0, 0);
     for seed in first..first + machines {
-        let lived = std::panic::catch_unwind(|| live(seed)).unwrap_or_else(|thrown| {
-            eprintln!("FROSTLINE_CRASH_SEED={seed} fails; the moment of a kill may differ");
-            std::panic::resume_unwind(thrown);
-        });
+        // The moment of a kill may differ when it is run again.
+        let lived = seeds::run(seed, live);
         cuts += lived.0;
         promised += lived.1;
     }
@@ -144,9 +144,9 @@ pub(crate) fn rounds(machines: u64, live: fn(u64) -> (u32, u32)) {
 fn shim() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../zone/tests/power/shim.c");
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(concat!(env!("CARGO_CRATE_NAME"), "-shim.so"));
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/power/shim.c");
+        // Beside the test, so that no other test writes it at the same time.
+        let library = std::env::current_exe().unwrap().with_extension("shim.so");
         let mut cc = Command::new("cc");
         cc.args(["-shared", "-fPIC", "-O1", "-pthread", source, "-o"]).arg(&library);
         assert!(cc.status().unwrap().success());
@@ -155,7 +155,7 @@ fn shim() -> &'static Path {
 }
 
 /// The task of a process that [`Machine::run`] started; `None` in the test's own process.
-pub(crate) fn task() -> Option<String> {
+pub fn task() -> Option<String> {
     let task = std::env::var(TASK).ok()?;
     // The test harness may have begun a line.
     println!();
@@ -163,7 +163,7 @@ pub(crate) fn task() -> Option<String> {
 }
 
 /// Prints a line for the parent.
-pub(crate) fn tell(line: impl std::fmt::Display) {
+pub fn tell(line: impl std::fmt::Display) {
     println!("{TOLD}{line}");
 }
 

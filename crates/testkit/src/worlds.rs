@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use frostline_zone::{Device, DeviceError, Geometry, Operation, Shape, ZoneInfo, ZoneState};
 
 /// Bytes of a page.
-pub(crate) const PAGE: usize = 4096;
+pub const PAGE: usize = 4096;
 
 /// Bytes that a drive writes atomically: a page may be torn between two of these units.
 const SECTOR: usize = 512;
@@ -81,17 +81,17 @@ type Known = (Arc<Zone>, u64);
 
 /// All zones of a device.
 #[derive(Clone)]
-pub(crate) struct Medium(Vec<Known>);
+pub struct Medium(Vec<Known>);
 
 impl Medium {
     /// The hash of the state; equal states have equal hashes.
-    pub(crate) fn hash(&self) -> u64 {
+    pub fn hash(&self) -> u64 {
         hash_of(self.0.iter().map(|(_, hash)| *hash).collect::<Vec<_>>())
     }
 }
 
 /// The changes that no flush has made durable yet.
-pub(crate) struct Unflushed {
+pub struct Unflushed {
     durable: Medium,
     changes: BTreeMap<usize, Vec<Change>>,
 }
@@ -99,7 +99,7 @@ pub(crate) struct Unflushed {
 impl Unflushed {
     /// Calls `visit` with every state that a crash may leave. With `holes`, a page may also be lost
     /// while pages behind it are there, as in a file whose pages are written in any order.
-    pub(crate) fn each_crash(&self, holes: bool, visit: &mut dyn FnMut(Medium)) {
+    pub fn each_crash(&self, holes: bool, visit: &mut dyn FnMut(Medium)) {
         let outcomes: Vec<(usize, Vec<Known>)> = self
             .changes
             .iter()
@@ -149,7 +149,7 @@ fn outcomes(durable: &Zone, changes: &[Change], holes: bool) -> Vec<Known> {
 }
 
 /// The device.
-pub(crate) struct World {
+pub struct World {
     geometry: Geometry,
     state: Mutex<State>,
 }
@@ -178,7 +178,7 @@ impl State {
 
 impl World {
     /// An empty device.
-    pub(crate) fn empty(zones: u64, zone_pages: u64) -> Arc<World> {
+    pub fn empty(zones: u64, zone_pages: u64) -> Arc<World> {
         let zone_bytes = zone_pages * PAGE as u64;
         let shape =
             Shape { bytes: zones * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
@@ -194,22 +194,22 @@ impl World {
     }
 
     /// A device of the same shape with the content `medium`, all of it durable.
-    pub(crate) fn with(&self, medium: Medium) -> Arc<World> {
+    pub fn with(&self, medium: Medium) -> Arc<World> {
         World::of(self.geometry.clone(), medium)
     }
 
     /// The present content of the device.
-    pub(crate) fn medium(&self) -> Medium {
+    pub fn medium(&self) -> Medium {
         self.state().medium()
     }
 
     /// The unflushed changes before each flush since the last call of this function.
-    pub(crate) fn take_ended(&self) -> Vec<Unflushed> {
+    pub fn take_ended(&self) -> Vec<Unflushed> {
         std::mem::take(&mut self.state().ended)
     }
 
     /// The present unflushed changes.
-    pub(crate) fn unflushed(&self) -> Unflushed {
+    pub fn unflushed(&self) -> Unflushed {
         let state = self.state();
         Unflushed {
             durable: state.unflushed.durable.clone(),
@@ -218,7 +218,7 @@ impl World {
     }
 
     /// Resets of zones that were not empty.
-    pub(crate) fn resets(&self) -> u64 {
+    pub fn resets(&self) -> u64 {
         self.state().resets
     }
 
@@ -324,7 +324,7 @@ impl Device for World {
 }
 
 /// Recoveries of devices after power cuts. Each state of a device is recovered only once.
-pub(crate) struct Recoveries<F> {
+pub struct Recoveries<F> {
     /// For each state of the device: what recovery finds, and the number of further power cuts it
     /// was checked with.
     known: HashMap<u64, (F, u32)>,
@@ -338,13 +338,13 @@ pub(crate) struct Recoveries<F> {
 
 impl<F: Clone + PartialEq + Debug> Recoveries<F> {
     /// No state is recovered yet.
-    pub(crate) fn new(holes: bool) -> Self {
+    pub fn new(holes: bool) -> Self {
         Recoveries { known: HashMap::new(), holes, crashes: 0, recovered: 0 }
     }
 
     /// Calls `judge` with what `open` finds after every power cut that is possible now. Also checks
     /// that it finds the same if the power is cut again during recovery, up to `cuts` times.
-    pub(crate) fn each(
+    pub fn each(
         &mut self,
         world: &World,
         unflushed: &Unflushed,

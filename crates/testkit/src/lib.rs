@@ -1,0 +1,6 @@
+//! Drivers of tests, for the crates whose tests share them.
+
+#[cfg(target_os = "linux")]
+pub mod power;
+pub mod seeds;
+pub mod worlds;
