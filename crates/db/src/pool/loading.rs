@@ -113,7 +113,19 @@ impl Loader {
             Some(Loading { page, frame, delta: residency.absent().borrow(page) })
         };
         let loading: Vec<_> = absent.into_iter().filter_map(begin).take(most).collect();
-        let mut bytes = AlignedBuf::zeroed(loading.len() * PAGE_BYTES);
+        thread_local! {
+            static BYTES: RefCell<AlignedBuf> =
+                RefCell::new(AlignedBuf::zeroed(TOGETHER * PAGE_BYTES));
+        }
+        let mut loading = loading.into_iter();
+        while loading.len() > 0 {
+            let loading = loading.by_ref().take(TOGETHER).collect();
+            BYTES.with_borrow_mut(|bytes| self.read_together(loading, bytes));
+        }
+    }
+
+    /// Reads at most [`TOGETHER`] pages that others wait for side by side, with memory for them.
+    fn read_together(&self, loading: Vec<Loading>, bytes: &mut [u8]) {
         let space = self.evictor.writeback().space();
         let begun = loading.iter().zip(bytes.chunks_mut(PAGE_BYTES));
         let mut reads: Vec<_> = begun

@@ -143,6 +143,15 @@ impl State {
     }
 }
 
+/// True if a row is here and the change leaves it as long as it is.
+fn takes(rows: &mut Rows, key: &[u8], change: Change<'_>) -> bool {
+    rows.value(key).is_some_and(|value| match change.kind {
+        WriteKind::Put => change.value.len() == value.len(),
+        WriteKind::Patch => true,
+        WriteKind::PutOverflow | WriteKind::Delete => false,
+    })
+}
+
 impl AbsentCache {
     /// No parts, and room for so many bytes, of which deltas have some for sure.
     pub(crate) fn new(most_bytes: usize, delta_bytes: usize) -> Self {
@@ -203,12 +212,7 @@ impl AbsentCache {
     ) -> bool {
         let mut state = self.state(page);
         let Some(rows) = state.use_rows(page) else { return false };
-        let fits = |value: &[u8]| match change.kind {
-            WriteKind::Put => change.value.len() == value.len(),
-            WriteKind::Patch => true,
-            WriteKind::PutOverflow | WriteKind::Delete => false,
-        };
-        if !rows.value(key).is_some_and(fits) || !is_absent() {
+        if !takes(rows, key, change) || !is_absent() {
             return false;
         }
         let Some(value) = rows.change(key, position) else { return false };
@@ -221,6 +225,16 @@ impl AbsentCache {
             _ => value.copy_from_slice(change.value),
         }
         true
+    }
+
+    /// True if [`Self::get`] finds a row, as it is now.
+    pub(crate) fn can_get(&self, page: u32, key: &[u8]) -> bool {
+        self.state(page).use_rows(page).is_some_and(|rows| rows.value(key).is_some())
+    }
+
+    /// True if [`Self::change`] needs no page, as it is now.
+    pub(crate) fn can_change(&self, page: u32, key: &[u8], change: Change<'_>) -> bool {
+        self.state(page).use_rows(page).is_some_and(|rows| takes(rows, key, change))
     }
 
     /// Notes that a page had to be read for a record.
