@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../crates/store/tests/forged/mod.rs"]
+#[path = "../../crates/store/tests/store/damage/forged.rs"]
 mod forged;
 
 use std::sync::{Arc, OnceLock};

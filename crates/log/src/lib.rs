@@ -1,18 +1,19 @@
 //! The log itself, as a deterministic state machine without I/O.
 //!
-//! A [`Volume`] holds the map from LBAs to slots, the zones and the trigger of cleaning. It gets
-//! classes from a scheme and victims from a victim policy (`frostline-placement`). It never does
-//! I/O: it says what must be written where.
+//! A [`ZoneLog`] holds the zones, their garbage and the trigger of cleaning. It gets classes from a
+//! scheme and victims from a victim policy (`frostline-placement`). It never does I/O: it says what
+//! must be written where. It has no map from LBAs to slots.
 //!
-//! There are two ways to drive it, with the same results:
-//! * step by step, for a driver that writes pages to a device and keeps the map ([`Map`]):
-//!   [`Volume::place_user`], [`Volume::end_stale`], [`Volume::begin_cleaning`],
-//!   [`Volume::place_relocation`], [`Volume::release`]; its zones can be restored after a restart
+//! Three drivers have one, with the same results:
+//! * [`Steps`], over the map ([`Map`]) of a store that writes pages to a device:
+//!   [`Steps::place_user`], [`ZoneLog::end_stale`], [`ZoneLog::begin_cleaning`],
+//!   [`Steps::place_relocation`], [`ZoneLog::release`]; the zones can be restored after a restart
 //!   ([`ZoneImage`]);
-//! * in runs, for a driver that only counts: [`Volume::write`].
+//! * [`PageReplay`] for traces of whole pages, which are written in runs and only counted;
+//! * [`RecordReplay`] for traces of records of any length.
 //!
 //! ```
-//! use frostline_log::{LogError, Options, Volume, Writes};
+//! use frostline_log::{LogError, Options, PageReplay, Replay as _, Writes};
 //! use frostline_placement::{SchemeSpec, Visitor};
 //! use frostline_placement::{Scheme, Setup, victims};
 //!
@@ -25,13 +26,13 @@
 //!
 //!     fn visit<S: Scheme>(self, scheme: S) -> Result<f64, LogError> {
 //!         let policy = victims::build("cost-benefit", 1).expect("a known policy");
-//!         let mut volume = Volume::new(Options::elastic(64, 4096, 0.15), scheme, policy)?;
+//!         let mut log = PageReplay::new(Options::elastic(64, 4096, 0.15), scheme, policy)?;
 //!         let mixed = |i: u32| i.wrapping_mul(2_654_435_761).rotate_right(15);
 //!         let again = (0..60_000).map(|i| mixed(i) % if i % 2 == 0 { 256 } else { 4096 });
 //!         let pages: Vec<u32> = (0..4096).chain(again).collect();
-//!         volume.write(&Writes::new(&pages), 0..pages.len())?;
-//!         assert_eq!(volume.valid_pages(), 4096);
-//!         Ok(volume.counts().waf())
+//!         log.write(&Writes::new(&pages), 0..pages.len())?;
+//!         assert_eq!(log.log().valid_pages(), 4096);
+//!         Ok(log.log_mut().counts().waf())
 //!     }
 //! }
 //!
@@ -42,40 +43,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod capacity;
-mod chunk_shape;
-mod chunks;
-mod cleaning;
-mod counts;
-mod deltas;
 mod error;
-mod exceptions;
-mod extents;
-mod garbage;
-mod image;
-mod inspect;
 mod map;
 mod memory;
 mod places;
-mod room;
-mod run;
-mod stale;
+mod replay;
 mod steps;
 mod survey;
-mod volume;
 mod writes;
-mod zones;
+mod zone_log;
 
-pub use capacity::Capacity;
-pub use chunk_shape::{ChunkFill, ChunkShape};
-pub use counts::{ClassCounts, Counts};
-pub use deltas::{MergeUnits, takes_delta};
 pub use error::LogError;
-pub use image::ZoneImage;
 pub use map::{Map, MapEntry, PageEntry};
 pub use memory::Array;
 pub use places::{Extent, Slot, Units};
-pub use steps::{Placed, scheme_lba};
-pub use volume::{MAX_LBA, Options, Volume, WORD_LAST};
+pub use replay::{PageReplay, RecordReplay, Replay};
+pub use steps::{Given, MergeUnits, Steps, scheme_lba, takes_delta};
 pub use writes::{Lengths, Merge, Writes};
-pub use zones::ZoneTable;
+pub use zone_log::{
+    Capacity, ChunkFill, ChunkShape, ClassCounts, Counts, Options, Placed, ZoneImage, ZoneLog,
+    ZoneTable,
+};
+
+/// The largest LBA: the top bit of a page's word has another meaning ([`WORD_LAST`]).
+pub const MAX_LBA: u32 = WORD_LAST - 1;
+
+/// Marks, in the word of a written page, a frozen version: the trace neither writes nor trims its
+/// LBA again. The mark is counted when the version is relocated, and has no other effect.
+pub const WORD_LAST: u32 = 1 << 31;

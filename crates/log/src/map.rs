@@ -12,7 +12,7 @@ use crate::places::Slot;
 #[repr(C)]
 pub struct MapEntry<P> {
     /// The slot's number: zone, shifted, plus offset; see
-    /// [`Volume::slot_of`](crate::Volume::slot_of). 0 if the page has no slot.
+    /// [`Replay::slot_of`](crate::Replay::slot_of). 0 if the page has no slot.
     pub slot: u32,
     /// The scheme's state of the page.
     pub page: P,
@@ -31,7 +31,7 @@ pub struct PageEntry<P> {
 
 /// A map from LBAs to slots, or the part of it that is in memory. The simulator's map is one array.
 /// A driver that keeps the map itself hands the entries of pages to the volume
-/// ([`Volume::place_user`](crate::Volume::place_user)).
+/// ([`Steps::place_user`](crate::Steps::place_user)).
 pub trait Map<P: PageState> {
     /// Largest LBA + 1.
     fn space(&self) -> u64;

@@ -61,6 +61,18 @@ impl<T: Zeroable> Array<T> {
 }
 
 impl<T: Zeroable + Copy> Array<T> {
+    /// Grows the array, if it has fewer than `least` values; it doubles up to `most`, so that
+    /// growing costs a constant per value. Untouched memory costs nothing.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn cover(&mut self, (least, most): (usize, usize)) -> Result<(), LogError> {
+        if self.len < least {
+            *self = self.grown((least * 2).min(most).max(least))?;
+        }
+        Ok(())
+    }
+
     /// A longer array with the same beginning, followed by zeroes.
     ///
     /// # Errors

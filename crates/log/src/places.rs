@@ -44,3 +44,8 @@ pub struct Units {
     /// Units of the record that is placed.
     pub after: u32,
 }
+
+impl Units {
+    /// Units of pages that take one slot each.
+    pub const PAGE: Units = Units { before: 1, after: 1 };
+}

@@ -33,6 +33,11 @@ pub(crate) fn sees_others<S: Scheme>(scheme: &S) -> bool {
 }
 
 impl Survey {
+    /// Begins a round, as a store does that is opened.
+    pub(crate) fn restart(&mut self) {
+        *self = Survey { reach: self.reach, ..Survey::default() };
+    }
+
     /// Shows a scheme that sees others the page at `lba` + 1, and the page whose turn it is, before
     /// `lba` is placed at time `now`. `at` finds the states of pages that have a slot; `fetch`
     /// prefetches those of LBAs in order from one on, [`TOGETHER`] turns before the first is shown.

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use frostline_log::{Options, Volume as Log, Writes};
+use frostline_log::{Options, PageReplay, Writes};
 use frostline_placement::{
     Foresight, SchemeSpec, Semantics, Setup, VictimPolicy, ZoneView, victims,
 };
@@ -106,7 +106,7 @@ fn waf(
     };
     let scheme = spec.build_any(&setup)?;
     let mut log: Box<dyn Machine> = match make {
-        Make::Published(options, policy) => Box::new(Log::new(options, scheme, policy)?),
+        Make::Published(options, policy) => Box::new(PageReplay::new(options, scheme, policy)?),
         Make::Fast22(options, policy) => {
             Box::new(fast22::Fast22Log::new(options, scheme, policy, trace.times.as_deref())?)
         }

@@ -3,28 +3,28 @@
 use std::any::Any;
 use std::ops::{Range, RangeInclusive};
 
-use frostline_log::{Counts, LogError, Options, Volume, Writes, ZoneTable};
+use frostline_log::{Counts, LogError, Options, PageReplay, Replay, Writes, ZoneTable};
 use frostline_placement::{AnyScheme, Scheme, VictimPolicy, Visitor};
 
 use crate::fast22::{self, Fast22Options};
 
 /// A log that a trace is replayed against, with its scheme's type erased.
 pub trait Machine {
-    /// See [`Volume::write`].
+    /// See [`Replay::write`].
     fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError>;
-    /// Trims pages, see [`Volume::trim`].
+    /// Trims pages, see [`Replay::trim`].
     fn trim(&mut self, lbas: RangeInclusive<u32>) -> Result<(), LogError>;
-    /// Ends all chunks, see [`Volume::end_chunks`].
+    /// Ends all chunks, see [`Replay::sync`].
     fn sync(&mut self);
-    /// Goes on with a new scheme, if the log has no type of scheme; see [`Volume::restart`].
+    /// Goes on with a new scheme, if the log has no type of scheme; see [`Replay::restart`].
     fn restart(&mut self, scheme: AnyScheme);
-    /// Shows the scheme a read, see [`Volume::read`].
+    /// Shows the scheme a read, see [`ZoneLog::read`](frostline_log::ZoneLog::read).
     fn read(&mut self, lba: u32, pages: u32);
-    /// See [`Volume::counts`].
+    /// See [`ZoneLog::counts`](frostline_log::ZoneLog::counts).
     fn counts(&mut self) -> &Counts;
-    /// See [`Volume::reset_counts`].
+    /// See [`ZoneLog::reset_counts`](frostline_log::ZoneLog::reset_counts).
     fn reset_counts(&mut self);
-    /// See [`Volume::peak_bytes`].
+    /// See [`Replay::peak_bytes`].
     fn peak_bytes(&self) -> usize;
     /// See [`Scheme::explain`].
     fn explain(&self) -> Vec<String>;
@@ -39,71 +39,65 @@ pub trait Machine {
         let _ = lba;
         None
     }
-    /// See [`Volume::verify`].
+    /// See [`Replay::verify`].
     fn verify(&self) -> Result<(), String>;
 }
 
-impl<S: Scheme> Machine for Volume<S> {
+impl<R: Replay> Machine for R {
     fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError> {
-        Volume::write(self, writes, range)
+        Replay::write(self, writes, range)
     }
 
     fn trim(&mut self, mut lbas: RangeInclusive<u32>) -> Result<(), LogError> {
-        lbas.try_for_each(|lba| Volume::trim(self, lba).map(drop))
+        lbas.try_for_each(|lba| Replay::trim(self, lba).map(drop))
     }
 
     fn sync(&mut self) {
-        if let Some(volume) = without_type(self) {
-            volume.end_chunks();
-        }
+        Replay::sync(self);
     }
 
     fn restart(&mut self, scheme: AnyScheme) {
-        if let Some(volume) = without_type(self) {
-            volume.restart(scheme);
+        let scheme: Box<dyn Any> = Box::new(scheme);
+        if let Ok(scheme) = scheme.downcast() {
+            Replay::restart(self, *scheme);
         }
     }
 
     fn read(&mut self, lba: u32, pages: u32) {
-        Volume::read(self, lba, pages);
+        self.log_mut().read(lba, pages);
     }
 
     fn counts(&mut self) -> &Counts {
-        Volume::counts(self)
+        self.log_mut().counts()
     }
 
     fn reset_counts(&mut self) {
-        Volume::reset_counts(self);
+        self.log_mut().reset_counts();
     }
 
     fn peak_bytes(&self) -> usize {
-        Volume::peak_bytes(self)
+        Replay::peak_bytes(self)
     }
 
     fn explain(&self) -> Vec<String> {
-        self.scheme().explain()
+        self.log().scheme().explain()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        self.scheme().gauges()
+        self.log().scheme().gauges()
     }
 
     fn census(&self) -> Vec<[u32; 10]> {
-        census(self.zones(), self.scheme().classes())
+        census(self.log().zones(), self.log().scheme().classes())
     }
 
     fn class_of(&self, lba: u32) -> Option<usize> {
-        self.slot_of(lba).map(|slot| self.zones().class(slot.zone))
+        self.slot_of(lba).map(|slot| self.log().zones().class(slot.zone))
     }
 
     fn verify(&self) -> Result<(), String> {
-        Volume::verify(self)
+        Replay::verify(self)
     }
-}
-
-/// A volume as one without the type of its scheme, which all that have chunks and begin anew are.
-fn without_type<S: Scheme>(volume: &mut Volume<S>) -> Option<&mut Volume<AnyScheme>> {
-    (volume as &mut dyn Any).downcast_mut()
 }
 
 /// Sealed zones by class, and by tenths of valid pages.
@@ -128,7 +122,7 @@ impl Visitor for InPages {
 
     fn visit<S: Scheme>(self, scheme: S) -> Self::Output {
         let InPages(options, policy) = self;
-        Ok(Box::new(Volume::new(options, scheme, policy)?))
+        Ok(Box::new(PageReplay::new(options, scheme, policy)?))
     }
 }
 

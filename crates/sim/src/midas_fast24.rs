@@ -9,7 +9,7 @@
 //!
 //! The volume is filled in the order of LBAs before the trace, and its figures include that. Of its
 //! model only those parts are used that `midas` has anyway (docs/schemes.md lists the differences).
-//! It is checked against the simulator's output (`tests/midas_fast24.rs`).
+//! It is checked against the simulator's output (`tests/sim/midas_fast24.rs`).
 
 use crate::{Settings, SimError, Space};
 

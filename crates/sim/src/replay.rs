@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use frostline_log::{Counts, LogError, Volume, Writes};
+use frostline_log::{Counts, LogError, PageReplay, RecordReplay, Writes};
 use frostline_placement::{BuildError, Foresight, Semantics, Setup, victims};
 use serde::{Deserialize, Serialize};
 
@@ -181,8 +181,13 @@ fn build<'a>(
                 scheme.build(setup, InPages(options, policy))?.map(|machine| machine as _)
             }
             Log::Published(options, policy) => {
-                let volume = Volume::in_records(options, scheme.build_any(setup)?, policy);
-                volume.map(|volume| Box::new(volume) as _)
+                let scheme = scheme.build_any(setup)?;
+                match options.in_records() {
+                    true => {
+                        RecordReplay::new(options, scheme, policy).map(|log| Box::new(log) as _)
+                    }
+                    false => PageReplay::new(options, scheme, policy).map(|log| Box::new(log) as _),
+                }
             }
             Log::Fast22(options, policy, times) => {
                 let log = Fast22Log::new(options, scheme.build_any(setup)?, policy, times);

@@ -4,6 +4,7 @@
 //! A failure prints its schedule; the same run fails again. `FROSTLINE_INTERLEAVINGS=n` tries as
 //! many of each scenario, and `SHUTTLE_RANDOM_SEED=n` others.
 
+#[path = "store/versioned.rs"]
 mod versioned;
 
 use std::io::IoSlice;

@@ -5,7 +5,8 @@ use std::fmt;
 use std::ops::Range;
 
 use frostline_log::{
-    Capacity, ChunkShape, Lengths, LogError, Merge, Options, Volume, WORD_LAST, Writes,
+    Capacity, ChunkShape, Lengths, LogError, Merge, Options, PageReplay, RecordReplay, Replay,
+    WORD_LAST, Writes,
 };
 use frostline_placement::registry::{Registry, SCHEMES};
 use frostline_placement::victims::{self, POLICIES};
@@ -79,19 +80,19 @@ impl Trace {
 
     /// Replays a range of the trace's writes, in the form `writes`, and makes the trims before each
     /// of them.
-    pub(crate) fn replay<S: Scheme>(
+    pub(crate) fn replay(
         &self,
-        volume: &mut Volume<S>,
+        log: &mut impl Replay,
         writes: &Writes<'_>,
         range: Range<usize>,
     ) -> Result<(), LogError> {
         let mut next = range.start;
         for &(at, lba) in self.trims.iter().filter(|(at, _)| range.contains(at)) {
-            volume.write(writes, next..at)?;
-            volume.trim(lba)?;
+            log.write(writes, next..at)?;
+            log.trim(lba)?;
             next = at;
         }
-        volume.write(writes, next..range.end)
+        log.write(writes, next..range.end)
     }
 
     /// The pages that are trimmed right before write `i`.
@@ -186,16 +187,16 @@ impl Case {
         of_version.map(|merge| units(merge.bytes)).collect()
     }
 
-    /// An empty volume of whole pages.
-    pub(crate) fn volume<S: Scheme>(&self, scheme: S) -> Volume<S> {
-        Volume::new(self.options, scheme, self.policy()).unwrap()
+    /// An empty log of whole pages.
+    pub(crate) fn of_pages<S: Scheme>(&self, scheme: S) -> PageReplay<S> {
+        PageReplay::new(self.options, scheme, self.policy()).unwrap()
     }
 
-    /// An empty volume of records; `None` for a scheme that places whole pages only.
-    pub(crate) fn volume_of_records<S: Scheme>(&self, scheme: S) -> Option<Volume<S>> {
-        match Volume::in_records(self.options, scheme, self.policy()) {
+    /// An empty log of records; `None` for a scheme that places whole pages only.
+    pub(crate) fn of_records<S: Scheme>(&self, scheme: S) -> Option<RecordReplay<S>> {
+        match RecordReplay::new(self.options, scheme, self.policy()) {
             Err(LogError::WholePages) => None,
-            volume => Some(volume.unwrap()),
+            log => Some(log.unwrap()),
         }
     }
 

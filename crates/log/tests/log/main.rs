@@ -6,6 +6,7 @@ use frostline_sim as _;
 
 mod cases;
 mod clock;
+mod driver;
 mod invariants;
 mod limits;
 mod model;

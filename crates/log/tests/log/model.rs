@@ -1,7 +1,7 @@
 //! With writes in runs, between trims, the log does the same as the reference model: the same
 //! counts, and every page in the same slot.
 
-use frostline_log::{Counts, Volume};
+use frostline_log::{Counts, Replay};
 use frostline_placement::{Foresight, Scheme};
 use proptest::prelude::*;
 
@@ -21,14 +21,14 @@ struct RecordsAsModel {
 
 impl Check for SameAsModel {
     fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError> {
-        same_as_model(case, scheme, case.volume(scheme()), self.piece)
+        same_as_model(case, scheme, case.of_pages(scheme()), self.piece)
     }
 }
 
 impl Check for RecordsAsModel {
     fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError> {
-        match case.volume_of_records(scheme()) {
-            Some(volume) => same_as_model(case, scheme, volume, self.piece),
+        match case.of_records(scheme()) {
+            Some(log) => same_as_model(case, scheme, log, self.piece),
             None => Ok(()),
         }
     }
@@ -37,7 +37,7 @@ impl Check for RecordsAsModel {
 fn same_as_model<S: Scheme>(
     case: &Case,
     scheme: &dyn Fn() -> S,
-    mut volume: Volume<S>,
+    mut log: impl Replay<Scheme = S>,
     piece: usize,
 ) -> Result<(), TestCaseError> {
     let writes = case.writes();
@@ -61,8 +61,8 @@ fn same_as_model<S: Scheme>(
                 merged: case.merged(i),
             })
         });
-        prop_assert_eq!(case.trace.replay(&mut volume, &writes, from..to), outcome.clone());
-        same(&mut volume, &model, case.options.space)?;
+        prop_assert_eq!(case.trace.replay(&mut log, &writes, from..to), outcome.clone());
+        same(&mut log, &model, case.options.space)?;
         if outcome.is_err() {
             break;
         }
@@ -70,13 +70,13 @@ fn same_as_model<S: Scheme>(
     Ok(())
 }
 
-fn same<S: Scheme>(volume: &mut Volume<S>, model: &Model, space: u32) -> Result<(), TestCaseError> {
-    prop_assert_eq!(volume.now(), model.now);
+fn same(replay: &mut impl Replay, model: &Model, space: u32) -> Result<(), TestCaseError> {
+    prop_assert_eq!(replay.log().now(), model.now);
     // The number of runs is the log's own affair.
-    let counts = Counts { runs: 0, ..volume.counts().clone() };
+    let counts = Counts { runs: 0, ..replay.log_mut().counts().clone() };
     prop_assert_eq!(&counts, &model.counts);
     for lba in 0..space {
-        let place = volume.slot_of(lba).map(|slot| (slot.zone, slot.offset as usize));
+        let place = replay.slot_of(lba).map(|slot| (slot.zone, slot.offset as usize));
         prop_assert_eq!(place, model.place_of(lba), "LBA {}", lba);
     }
     Ok(())

@@ -6,78 +6,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use frostline_log::{
-    Capacity, Counts, Extent, LogError, MAX_LBA, Options, Placed, Slot, Units, Volume, Writes,
-    ZoneImage,
+    Capacity, Counts, LogError, MAX_LBA, Options, PageReplay, Replay as _, Slot, Writes, ZoneImage,
 };
-use frostline_placement::{
-    Candidates, Foresight, Pages, Recogniser, Scheme, SchemeSpec, Setup, victims,
-};
+use frostline_placement::{Candidates, Foresight, Recogniser, Scheme, SchemeSpec, Setup, victims};
 use proptest::prelude::*;
 
 use crate::cases::{Case, Check, cases};
+use crate::driver::Driver;
 use crate::stub::Stub;
 
-/// Places a user write, and puts its entry back into the map.
-pub(crate) fn place_user<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<Placed, LogError> {
-    let mut entry = volume.entry_of(lba);
-    let placed = volume.place_user(lba.into(), &mut entry, Units::PAGE, 0, None)?;
-    volume.set_entry(lba, entry);
-    Ok(placed)
-}
-
-/// Places a relocation, and puts its entry back into the map.
-fn place_relocation<S: Scheme>(
-    volume: &mut Volume<S>,
-    lba: u32,
-    from: Slot,
-    class: Option<u8>,
-) -> Result<Option<Placed>, LogError> {
-    let mut entry = volume.entry_of(lba);
-    let placed = volume.place_relocation(lba.into(), &mut entry, Extent::page(from), 1, class)?;
-    volume.set_entry(lba, entry);
-    Ok(placed)
-}
-
-/// The valid pages of a zone, in slot order.
-fn valid_pages_of<S: Scheme>(volume: &Volume<S>, zone: u32) -> Vec<(u32, Slot)> {
-    let lbas = 0..volume.map().len() as u32;
-    let slots = lbas.filter_map(|lba| Some((lba, volume.slot_of(lba)?)));
-    let mut pages: Vec<_> = slots.filter(|(_, slot)| slot.zone == zone).collect();
-    pages.sort_by_key(|(_, slot)| slot.offset);
-    pages
-}
-
 /// Writes a page and cleans.
-fn write<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<(), LogError> {
-    place_user(volume, lba)?;
+fn write<S: Scheme>(driver: &mut Driver<S>, lba: u32) -> Result<(), LogError> {
+    driver.place_user(lba)?;
     loop {
-        volume.end_stale();
-        let victims = volume.begin_cleaning();
+        driver.steps.log_mut().end_stale();
+        let victims = driver.steps.log_mut().begin_cleaning();
         if victims.is_empty() {
             return Ok(());
         }
-        victims.iter().try_for_each(|&zone| clean(volume, zone))?;
+        victims.iter().try_for_each(|&zone| clean(driver, zone))?;
     }
 }
 
-/// Lets the scheme place all valid pages of a victim at once.
-fn place_batch<S: Scheme>(
-    volume: &mut Volume<S>,
-    zone: u32,
-    pages: &[(u32, Slot)],
-) -> Vec<Option<u8>> {
-    let lbas: Vec<_> = pages.iter().map(|&(lba, _)| lba).collect();
-    let states: Vec<_> = lbas.iter().map(|&lba| volume.map()[lba as usize].page).collect();
-    volume.place_batch(zone, &Pages { lbas: &lbas, states: &states, hotness: None, last: &[] })
-}
-
-fn clean<S: Scheme>(volume: &mut Volume<S>, zone: u32) -> Result<(), LogError> {
-    let pages = valid_pages_of(volume, zone);
-    let classes = place_batch(volume, zone, &pages);
+fn clean<S: Scheme>(driver: &mut Driver<S>, zone: u32) -> Result<(), LogError> {
+    let pages = driver.valid_pages_of(zone);
+    let classes = driver.place_batch(zone, &pages);
     for (&(lba, from), class) in pages.iter().zip(classes) {
-        place_relocation(volume, lba, from, class)?.expect("a valid page");
+        driver.place_relocation(lba, from, class)?.expect("a valid page");
     }
-    assert!(volume.release(zone));
+    assert!(driver.steps.log_mut().release(zone));
     Ok(())
 }
 
@@ -85,8 +42,11 @@ struct SameInSteps;
 
 impl Check for SameInSteps {
     fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError> {
-        let mut runs = Volume::new(case.options, scheme(), case.policy()).unwrap();
-        let mut steps = Volume::new(case.options, scheme(), case.policy()).unwrap();
+        // A driver that keeps the map has no pages for the scheme's state in its zones.
+        let zone_pages = case.options.zone_pages + scheme().meta_pages();
+        let options = Options { zone_pages, ..case.options };
+        let mut runs = PageReplay::new(options, scheme(), case.policy()).unwrap();
+        let mut steps = Driver::new(case.options, scheme(), case.policy()).unwrap();
         // Steps know neither requests nor the future.
         let lbas: Vec<u32> = case.trace.words.iter().map(|word| word & MAX_LBA).collect();
         case.trace.replay(&mut runs, &Writes::new(&lbas), 0..lbas.len()).unwrap();
@@ -97,8 +57,8 @@ impl Check for SameInSteps {
             }
             write(&mut steps, lba).unwrap();
         }
-        let expected = Counts { runs: 0, ..runs.counts().clone() };
-        prop_assert_eq!(&expected, steps.counts());
+        let expected = Counts { runs: 0, meta_pages: 0, ..runs.log_mut().counts().clone() };
+        prop_assert_eq!(&expected, steps.steps.log_mut().counts());
         for lba in 0..case.options.space {
             prop_assert_eq!(runs.slot_of(lba), steps.slot_of(lba), "LBA {}", lba);
         }
@@ -115,7 +75,7 @@ enum Action {
 
 /// A device, and the content that must be read back from it.
 struct Device<S: Scheme> {
-    volume: Volume<S>,
+    driver: Driver<S>,
     zone_pages: u32,
     /// LBA and version in each slot that was placed since its zone was reset.
     slots: HashMap<Slot, (u32, usize)>,
@@ -129,9 +89,9 @@ struct Device<S: Scheme> {
 }
 
 impl<S: Scheme> Device<S> {
-    fn new(volume: Volume<S>, zone_pages: u32) -> Self {
+    fn new(driver: Driver<S>, zone_pages: u32) -> Self {
         Device {
-            volume,
+            driver,
             zone_pages,
             slots: HashMap::new(),
             versions: HashMap::new(),
@@ -145,13 +105,13 @@ impl<S: Scheme> Device<S> {
         match action {
             Action::Write(lba) => {
                 // If there is no room, the write waits for cleaning.
-                if let Ok(placed) = place_user(&mut self.volume, lba) {
+                if let Ok(placed) = self.driver.place_user(lba) {
                     self.versions.insert(lba, self.placed);
                     self.put(placed.slot, lba, self.placed);
                 }
             }
             Action::Trim(lba) => {
-                let trimmed = self.volume.trim(lba).unwrap();
+                let trimmed = self.driver.trim(lba).unwrap();
                 assert_eq!(trimmed, self.versions.remove(&lba).is_some());
             }
             Action::Clean => self.clean(),
@@ -168,20 +128,20 @@ impl<S: Scheme> Device<S> {
     /// Begins a cleaning, or continues the one that has begun.
     fn clean(&mut self) {
         let Some(&victim) = self.victims.last() else {
-            self.volume.end_stale();
-            self.victims = self.volume.begin_cleaning();
+            self.driver.steps.log_mut().end_stale();
+            self.victims = self.driver.steps.log_mut().begin_cleaning();
             return self.next_victim();
         };
         if let Some(&((lba, from), class)) = self.pages.last() {
             let version = self.slots[&from].1;
             let current = self.versions.get(&lba) == Some(&version);
             // If there is no room, the copy waits.
-            if let Ok(placed) = place_relocation(&mut self.volume, lba, from, class) {
+            if let Ok(placed) = self.driver.place_relocation(lba, from, class) {
                 self.pages.pop();
                 assert_eq!(placed.is_some(), current);
                 placed.into_iter().for_each(|placed| self.put(placed.slot, lba, version));
             }
-        } else if self.volume.release(victim) {
+        } else if self.driver.steps.log_mut().release(victim) {
             self.slots.retain(|slot, _| slot.zone != victim);
             self.victims.pop();
             self.next_victim();
@@ -190,19 +150,19 @@ impl<S: Scheme> Device<S> {
 
     fn next_victim(&mut self) {
         let Some(&victim) = self.victims.last() else { return };
-        let pages = valid_pages_of(&self.volume, victim);
-        let classes = place_batch(&mut self.volume, victim, &pages);
+        let pages = self.driver.valid_pages_of(victim);
+        let classes = self.driver.place_batch(victim, &pages);
         self.pages = pages.into_iter().zip(classes).rev().collect();
     }
 
     fn check(&mut self) -> Result<(), TestCaseError> {
-        prop_assert_eq!(self.volume.verify(), Ok(()));
-        prop_assert_eq!(self.volume.valid_pages(), self.versions.len() as u64);
+        prop_assert_eq!(self.driver.verify(), Ok(()));
+        prop_assert_eq!(self.driver.steps.log().valid_pages(), self.versions.len() as u64);
         for (&lba, &version) in &self.versions {
-            let slot = self.volume.slot_of(lba).expect("a page that was written");
+            let slot = self.driver.slot_of(lba).expect("a page that was written");
             prop_assert_eq!(self.slots.get(&slot), Some(&(lba, version)));
         }
-        let counts = self.volume.counts();
+        let counts = self.driver.steps.log_mut().counts();
         prop_assert_eq!(counts.user_writes + counts.relocations, self.placed as u64);
         Ok(())
     }
@@ -214,8 +174,8 @@ struct NothingIsLost {
 
 impl Check for NothingIsLost {
     fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError> {
-        let volume = Volume::new(case.options, scheme(), case.policy()).unwrap();
-        let mut device = Device::new(volume, case.options.zone_pages);
+        let driver = Driver::new(case.options, scheme(), case.policy()).unwrap();
+        let mut device = Device::new(driver, case.options.zone_pages);
         for action in self.actions {
             device.act(action);
             device.check()?;
@@ -266,10 +226,10 @@ proptest! {
 fn a_full_volume_takes_overwrites_and_no_first_write() {
     let policy = victims::build("greedy", 0).unwrap();
     let options = Options { logical_pages: 3, ..Options::elastic(16, 64, 0.4) };
-    let mut volume = Volume::new(options, Stub::new(2), policy).unwrap();
-    (0..3).for_each(|lba| _ = place_user(&mut volume, lba).unwrap());
-    assert!(matches!(place_user(&mut volume, 3), Err(LogError::Full { .. })));
-    assert!(place_user(&mut volume, 2).is_ok());
+    let mut driver = Driver::new(options, Stub::new(2), policy).unwrap();
+    (0..3).for_each(|lba| _ = driver.place_user(lba).unwrap());
+    assert!(matches!(driver.place_user(3), Err(LogError::Full { .. })));
+    assert!(driver.place_user(2).is_ok());
 }
 
 /// Records the number of valid pages that the scheme is given.
@@ -302,7 +262,7 @@ fn a_victim_cleaned_before_the_first_write_after_a_restart_is_judged_by_the_page
     let spec = SchemeSpec::parse("frozen:nosep").unwrap();
     let scheme = spec.build_any(&setup).unwrap();
     let policy = victims::build("greedy", 0).unwrap();
-    let mut volume = Volume::new(options, scheme, policy).unwrap();
+    let mut driver = Driver::new(options, scheme, policy).unwrap();
     let image = |zone, garbage| ZoneImage {
         zone,
         class: 0,
@@ -313,8 +273,8 @@ fn a_victim_cleaned_before_the_first_write_after_a_restart_is_judged_by_the_page
         padding: 0,
         pages: 0,
     };
-    volume.restore(100, 21, &[image(1, 10), image(2, 1)]).unwrap();
-    assert_eq!(volume.begin_cleaning(), [1]);
-    place_batch(&mut volume, 1, &[(5, Slot { zone: 1, offset: 0 })]);
+    driver.steps.restore(100, 21, &[image(1, 10), image(2, 1)]).unwrap();
+    assert_eq!(driver.steps.log_mut().begin_cleaning(), [1]);
+    driver.place_batch(1, &[(5, Slot { zone: 1, offset: 0 })]);
     assert_eq!(told.load(Ordering::Relaxed), 21);
 }

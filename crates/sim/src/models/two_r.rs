@@ -3,7 +3,7 @@
 //! it takes a replay to find out.
 
 use frostline_learn::Quality;
-use frostline_log::Volume;
+use frostline_log::{PageReplay, Replay as _};
 use frostline_placement::{
     BuildError, Info, PageState, Params, Relocation, Scheme, Setup, UserWrite, victims,
 };
@@ -28,11 +28,11 @@ pub fn evaluate_two_r(
     let from = volume.preload_writes() as u64 + settings.warmup;
     let scheme = TwoR { from: u32::try_from(from).unwrap_or(u32::MAX), ..TwoR::default() };
     let options = settings.options(volume, zone_pages);
-    let mut log = Volume::new(options, scheme, policy).map_err(failed)?;
+    let mut log = PageReplay::new(options, scheme, policy).map_err(failed)?;
     let writes = volume.writes(settings.unit());
     let mut between = Between { trims: volume.trims(), syncs: &[], reads: &[] };
     advance(&mut log, &writes, &mut between, 0..writes.words.len()).map_err(failed)?;
-    let TwoR { frozen, normal, .. } = log.scheme();
+    let TwoR { frozen, normal, .. } = log.log().scheme();
     let taken = |of: &VersionCounts| [of.relocated, of.written - of.relocated];
     Ok(rule("2r", &[], 0.0, Quality::of_counts(taken(frozen), taken(normal)), 0.0))
 }

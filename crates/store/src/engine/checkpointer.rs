@@ -74,8 +74,8 @@ impl CheckpointState {
             };
             Zone { row, chunks: zone.chunks.clone(), end: zone.end.clone() }
         };
-        let zones: Vec<Zone> = state.volume.images().into_iter().map(zone).collect();
-        let learned = state.volume.scheme().memory();
+        let zones: Vec<Zone> = state.volume.log().images().into_iter().map(zone).collect();
+        let learned = state.volume.log().scheme().memory();
         let most = state.layout.scheme.entry.most_memory;
         assert!(learned.len() <= most, "more than the layout has room for");
         let root: Vec<_> = state.volume.map().root().collect();
@@ -83,7 +83,7 @@ impl CheckpointState {
         let unit = u64::from(state.layout.sizes.unit());
         let head = TableHead {
             time: state.time(),
-            valid: state.volume.valid_pages(),
+            valid: state.volume.log().valid_pages(),
             next_seq: state.chunks.next_seq(),
             next_opening: state.zones.next_opening(),
             next_serial: state.notes.next_serial(),
@@ -176,7 +176,7 @@ impl Checkpointer {
     pub(crate) fn write_last(&self) -> Result<(), StoreError> {
         let leaves = self.loader.hold()?;
         // Twice what the map takes of pages that follow each other.
-        let needed = self.core.state()?.volume.valid_pages() / 32 + 2;
+        let needed = self.core.state()?.volume.log().valid_pages() / 32 + 2;
         let left = self.metadata.log()?.leave_zone(needed);
         self.write(&leaves, left.map_err(|error| self.core.fail(error))?)
     }

@@ -138,7 +138,7 @@ struct Check<'a> {
 impl<'a> Check<'a> {
     fn new(engine: &'a Engine) -> Result<Self, StoreError> {
         let state = engine.core.state()?;
-        let (images, mut holds) = (state.volume.images(), vec![false; state.zones.len()]);
+        let (images, mut holds) = (state.volume.log().images(), vec![false; state.zones.len()]);
         drop(state);
         images.iter().for_each(|image| holds[image.zone as usize] = true);
         let (unknown, report) = (BTreeSet::new(), CheckReport::default());

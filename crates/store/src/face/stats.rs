@@ -64,18 +64,19 @@ impl Store {
         let mut state = engine.core.state()?;
         let written = state.written(engine.metadata.usage().pages());
         let volume = &mut state.volume;
-        let bytes = volume.map().bytes() + volume.zones().bytes() + volume.scheme().bytes();
+        let bytes =
+            volume.map().bytes() + volume.log().zones().bytes() + volume.log().scheme().bytes();
         Ok(Stats {
             written,
             opened: self.opened,
-            counts: state.volume.counts().without_victims(),
+            counts: state.volume.log_mut().counts().without_victims(),
             deltas: state.deltas,
             reads: engine.core.counters.reads(),
             copied: state.copied(),
             valid_pages: state.valid_pages(),
             space: state.space(),
-            garbage_proportion: state.volume.garbage_proportion(),
-            free_zones: state.volume.free_zones(),
+            garbage_proportion: state.volume.log().garbage_proportion(),
+            free_zones: state.volume.log().free_zones(),
             waiting_zones: state.zones.pending_reset().len(),
             failures: state.failures(engine.metadata.usage().failed()),
             repaired_records: engine.core.counters.repaired(),
@@ -83,7 +84,7 @@ impl Store {
             map_leaves: state.volume.map().resident(),
             bytes,
             stalled: engine.core.counters.stall(),
-            gauges: state.volume.scheme().gauges(),
+            gauges: state.volume.log().scheme().gauges(),
         })
     }
 }

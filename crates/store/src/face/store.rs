@@ -374,7 +374,7 @@ impl Store {
     /// # Errors
     /// A thread of the store panicked.
     pub fn victim_garbage(&self) -> Result<Vec<u64>, StoreError> {
-        Ok(self.engine.core.state()?.volume.counts().victim_garbage.clone())
+        Ok(self.engine.core.state()?.volume.log_mut().counts().victim_garbage.clone())
     }
 
     /// Counts from now on which copies were of frozen pages

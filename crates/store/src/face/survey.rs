@@ -210,7 +210,7 @@ impl Store {
         for zone in state.zones.pending_reset() {
             views[zone as usize].role = Role::Waiting;
         }
-        for image in state.volume.images() {
+        for image in state.volume.log().images() {
             let zone = state.zones.get(image.zone);
             let view = &mut views[zone.device_zone as usize];
             view.opening = Some(zone.opening);

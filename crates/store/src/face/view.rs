@@ -143,7 +143,8 @@ impl Store {
         let mut state = engine.core.state()?;
         let written = state.written(engine.metadata.usage().pages());
         let volume = &mut state.volume;
-        let bytes = volume.map().bytes() + volume.zones().bytes() + volume.scheme().bytes();
+        let bytes =
+            volume.map().bytes() + volume.log().zones().bytes() + volume.log().scheme().bytes();
         Ok(StoreView {
             frostline: env!("CARGO_PKG_VERSION").to_string(),
             store: engine.core.store,
@@ -154,10 +155,10 @@ impl Store {
             seconds: self.begun.elapsed().as_secs_f64(),
             written,
             opened: self.opened,
-            garbage_proportion: volume.garbage_proportion(),
-            free_zones: volume.free_zones() as u32,
-            zones_reclaimed: volume.counts().zones_reclaimed,
-            mean_victim_gp: volume.counts().mean_victim_gp(),
+            garbage_proportion: volume.log().garbage_proportion(),
+            free_zones: volume.log().free_zones() as u32,
+            zones_reclaimed: volume.log_mut().counts().zones_reclaimed,
+            mean_victim_gp: volume.log_mut().counts().mean_victim_gp(),
             stall_seconds: engine.core.counters.stall().as_secs_f64(),
             bytes: bytes as u64,
             classes: classes(volume),
@@ -169,9 +170,9 @@ impl Store {
 }
 
 fn classes(volume: &mut Volume) -> Vec<ClassView> {
-    let counts = volume.counts().classes.iter();
+    let counts = volume.log_mut().counts().classes.iter();
     let counts: Vec<_> = counts.map(|class| (class.user_writes, class.relocations)).collect();
-    let scheme = volume.scheme();
+    let scheme = volume.log().scheme();
     let class = |(number, (user_writes, relocations))| ClassView {
         class: number as u32 + 1,
         frozen: scheme.holds_frozen(number),
@@ -183,7 +184,7 @@ fn classes(volume: &mut Volume) -> Vec<ClassView> {
 
 /// Figures of the scheme's own, those that are not numbers left out.
 fn gauges(volume: &Volume) -> BTreeMap<String, f64> {
-    let gauges = volume.scheme().gauges().into_iter().filter(|(_, value)| value.is_finite());
+    let gauges = volume.log().scheme().gauges().into_iter().filter(|(_, value)| value.is_finite());
     gauges.map(|(name, value)| (name.to_string(), value)).collect()
 }
 

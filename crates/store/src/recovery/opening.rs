@@ -74,7 +74,7 @@ pub(crate) fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, Store
             .with_written(log.table.head.written[3]);
     state.set_time(log.table.head.time);
     state.volume.map_mut().set_root(&log.table.root);
-    state.volume.scheme_mut().recall(&log.table.learned);
+    state.volume.log_mut().scheme_mut().recall(&log.table.learned);
     let engine = Engine::new(device, state, meta, open);
     let chunks = log.durable.max(open.durable.chunks);
     let durable = Durable { chunks, notes: open.durable.notes };

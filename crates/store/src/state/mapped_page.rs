@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use frostline_log::{Extent, MergeUnits, PageEntry, Placed, Slot, Units, takes_delta};
+use frostline_log::{Extent, Given, MergeUnits, PageEntry, Placed, Slot, Units, takes_delta};
 use frostline_placement::Hotness;
 
 use crate::StoreError;
@@ -348,10 +348,11 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     /// Places a copy of the LBA's record. Nothing happens if the record no longer lies there.
     pub(crate) fn relocate(&mut self, copy: &RecordCopy<'_>) -> Result<(), StoreError> {
         let &RecordCopy { from, class, record, .. } = copy;
+        let given = Given { class, ..Given::default() };
         let state = &mut *self.state;
         let mut entry = state.volume.map().row(self.at).entry;
         let units = state.layout.sizes.units_of(record.bytes.into());
-        match state.volume.place_relocation(self.lba, &mut entry, from, units, class)? {
+        match state.volume.place_relocation(self.lba, &mut entry, from, units, given)? {
             None => Ok(()),
             Some(placed) => self.relocated(copy, entry, placed),
         }
@@ -361,6 +362,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     /// False if not.
     pub(crate) fn merge(&mut self, copy: &RecordCopy<'_>) -> Result<bool, StoreError> {
         let &RecordCopy { from, class, record, .. } = copy;
+        let given = Given { class, ..Given::default() };
         let excess = self.excess();
         let places = self.changes();
         let ended = places.iter().flatten().count();
@@ -385,7 +387,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
             [self.page, delta, tail].map(|at| map.row(at).entry);
         let base = (self.lba, &mut base_entry);
         let changes = [(lbas.0, &mut delta_entry), (lbas.1, &mut tail_entry)];
-        let placed = state.volume.place_merged(base, changes, from, units, class)?;
+        let placed = state.volume.place_merged(base, changes, from, units, given)?;
         if let Some(placed) = placed {
             let map = state.volume.map_mut();
             for (at, entry) in [(delta, delta_entry), (tail, tail_entry)] {

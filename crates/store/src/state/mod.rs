@@ -128,7 +128,7 @@ pub(crate) struct Restored {
 impl State {
     /// The state of a store that holds nothing.
     pub(crate) fn new(volume: Volume, layout: Arc<Layout>, store: u64) -> Self {
-        let classes = volume.scheme().classes();
+        let classes = volume.log().scheme().classes();
         State {
             time: 0,
             zones: ZonePool::new(layout.data.len(), layout.fixed.spare as usize),
@@ -180,7 +180,7 @@ impl State {
 
     /// Valid pages.
     pub(crate) fn valid_pages(&self) -> u64 {
-        self.volume.valid_pages().saturating_sub(self.valid_deltas)
+        self.volume.log().valid_pages().saturating_sub(self.valid_deltas)
     }
 
     /// Valid deltas and tails of pages.
@@ -362,8 +362,8 @@ impl State {
 
     /// Seals all chunks; returns the number of the last one.
     pub(crate) fn seal_all(&mut self) -> u64 {
-        self.volume.end_chunks();
-        (0..self.volume.scheme().classes()).for_each(|class| self.seal(class));
+        self.volume.log_mut().end_chunks();
+        (0..self.volume.log().scheme().classes()).for_each(|class| self.seal(class));
         self.chunks.next_seq() - 1
     }
 
@@ -380,20 +380,20 @@ impl State {
 
     /// True if a chunk is the last of its zone, which takes no more pages.
     pub(crate) fn is_last_of_zone(&self, chunk: &Chunk) -> bool {
-        !self.volume.is_open(chunk.zone) && self.zones.get(chunk.zone).pages == chunk.end()
+        !self.volume.log().is_open(chunk.zone) && self.zones.get(chunk.zone).pages == chunk.end()
     }
 
     /// Ends the zones that hardly fill, if there are any and cleaning is due, and seals what was
     /// begun there. Returns them.
     pub(crate) fn end_stale(&mut self) -> Vec<u32> {
-        let ended = self.volume.end_stale();
+        let ended = self.volume.log_mut().end_stale();
         ended.iter().for_each(|&zone| self.seal_chunk_of(zone));
         ended
     }
 
     /// Chooses the victims of a cleaning; none if it is not due, or no zone holds garbage.
     pub(crate) fn begin_cleaning(&mut self) -> Vec<u32> {
-        let victims = self.volume.begin_cleaning();
+        let victims = self.volume.log_mut().begin_cleaning();
         self.nothing_to_clean = victims.is_empty();
         victims
     }
@@ -436,9 +436,9 @@ impl State {
     /// Ends a zone, if it is open, so that what it holds can be copied.
     pub(crate) fn end_zone(&mut self, zone: u32) {
         let open = |image: &&ZoneImage| image.zone == zone && image.sealed_at.is_none();
-        if let Some(image) = self.volume.images().iter().find(open) {
-            self.volume.end_chunk(image.class as usize);
-            self.volume.end_early(image.class as usize);
+        if let Some(image) = self.volume.log().images().iter().find(open) {
+            self.volume.log_mut().end_chunk(image.class as usize);
+            self.volume.log_mut().end_early(image.class as usize);
         }
         self.seal_chunk_of(zone);
     }
@@ -447,7 +447,7 @@ impl State {
     /// zone waits to be reset.
     pub(crate) fn zone_cleaned(&mut self, zone: u32) {
         assert!(self.chunks.is_zone_written(zone), "a zone is cleaned before it is written");
-        if self.volume.release(zone) {
+        if self.volume.log_mut().release(zone) {
             // Durable before the zone is reset, and mostly beside other notes.
             let late = &self.zones.get(zone).late;
             let needed = late.partition_point(|&seq| seq < self.covered[0]);
@@ -459,7 +459,7 @@ impl State {
             // again.
             let device_zone = self.zones.get(zone).device_zone;
             tracing::warn!(zone = device_zone, "a zone counts records that the map does not have");
-            self.volume.quarantine(zone);
+            self.volume.log_mut().quarantine(zone);
         }
     }
 
@@ -468,12 +468,12 @@ impl State {
         self.failures.unreadable += 1;
         let zone_of_device = self.zones.get(zone).device_zone;
         tracing::warn!(zone = zone_of_device, "a page can't be read: the zone is not cleaned");
-        self.volume.quarantine(zone);
+        self.volume.log_mut().quarantine(zone);
     }
 
     /// True if valid pages lie in a zone of the device.
     pub(crate) fn holds_pages(&self, device_zone: u32) -> bool {
-        let images = self.volume.images();
+        let images = self.volume.log().images();
         let mut holds = images.iter().filter(|image| image.valid() > 0);
         holds.any(|image| self.zones.get(image.zone).device_zone == device_zone)
     }
@@ -490,14 +490,14 @@ impl State {
         tracing::warn!(zone = device_zone, "a reset failed: the zone is not used any more");
         // If it waited for that, the last checkpoint may say that it holds pages.
         self.zone_failed |= self.zones.end_reset(device_zone);
-        if !self.volume.retire() {
+        if !self.volume.log_mut().retire() {
             self.zones.use_spare();
         }
     }
 
     /// Withholds zones from the volume until there are as many as the layout asks for.
     fn withhold(&mut self) {
-        while self.zones.is_short() && self.volume.retire() {
+        while self.zones.is_short() && self.volume.log_mut().retire() {
             self.zones.withhold();
         }
     }

@@ -118,7 +118,7 @@ impl State {
     /// Bytes that all records take.
     fn used_bytes(&self) -> u64 {
         let layout = &self.layout;
-        self.volume.valid_units() * u64::from(layout.sizes.unit())
+        self.volume.log().valid_units() * u64::from(layout.sizes.unit())
             + self.valid_pages() * layout.beside_image()
             + self.valid_deltas() * BESIDE_DELTA as u64
     }
@@ -212,7 +212,7 @@ impl State {
             Some(_) => zone,
             None => u64::from(self.zones.get(image.zone).pages) * PAGE as u64,
         };
-        let written: u64 = self.volume.images().into_iter().map(written).sum();
+        let written: u64 = self.volume.log().images().into_iter().map(written).sum();
         let written = written.min(total);
         let used = self.used_bytes().min(written);
         let (valid, limits) = (self.valid_pages(), layout.limits());

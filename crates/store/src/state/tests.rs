@@ -64,7 +64,7 @@ fn victim(state: &mut State) -> u32 {
     for lba in (0..64).cycle() {
         write(state, lba);
         write_all(state);
-        if state.volume.cleaning_due() {
+        if state.volume.log().cleaning_due() {
             break;
         }
     }
@@ -154,9 +154,9 @@ fn a_zone_that_can_not_be_reset_costs_the_volume_one() {
     let device_zone = state.zones.get(zone).device_zone;
     copy_pages_of(&mut state, zone);
     state.zone_cleaned(zone);
-    let free = state.volume.free_zones();
+    let free = state.volume.log().free_zones();
     state.zone_lost(device_zone);
-    assert_eq!(state.volume.free_zones(), free - 1);
+    assert_eq!(state.volume.log().free_zones(), free - 1);
     assert_eq!(state.zones.next_reset(), None);
     assert!(state.zones.empty().all(|empty| empty != device_zone));
     assert!(state.is_checkpoint_due(u64::MAX));

@@ -1,6 +1,6 @@
-//! The volume behind the store: the very one that the simulator runs, over leaves of a map.
+//! The log behind the store: its zones are the very ones that the simulator has, over leaves of a map.
 
-use frostline_log::Volume as Log;
+use frostline_log::Steps;
 use frostline_placement::{AnyScheme, Setup, victims};
 
 use crate::StoreError;
@@ -9,7 +9,7 @@ use crate::state::map_cache::MapCache;
 
 /// A volume of any scheme, of which only the name is known here: a call through a pointer is
 /// nothing beside the writing of a page.
-pub(crate) type Volume = Log<AnyScheme, MapCache>;
+pub(crate) type Volume = Steps<AnyScheme, MapCache>;
 
 /// The volume of a store that holds nothing.
 pub(crate) fn build(layout: &Layout) -> Result<Volume, StoreError> {
@@ -33,5 +33,5 @@ pub(crate) fn build(layout: &Layout) -> Result<Volume, StoreError> {
         ..setup
     };
     let map = MapCache::new(layout.fixed.logical_pages, layout.sizes, layout.leaf);
-    Ok(Log::over(options, scheme.build_any(&setup)?, policy, map)?)
+    Ok(Steps::over(options, scheme.build_any(&setup)?, policy, map)?)
 }

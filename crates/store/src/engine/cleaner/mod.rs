@@ -113,7 +113,7 @@ impl Cleaner {
         device_zone: u32,
     ) -> Result<Option<u32>, StoreError> {
         let mut state = self.core.state()?;
-        let images = state.volume.images();
+        let images = state.volume.log().images();
         let zone_of = |zone| state.zones.get(zone).device_zone;
         let found = images.iter().find(|image| zone_of(image.zone) == device_zone);
         let Some(zone) = found.map(|image| image.zone) else { return Ok(None) };
@@ -143,7 +143,7 @@ impl Cleaner {
     pub(crate) fn open(&self, _: &Cleaning<'_>, zone: u32) -> Result<Victim, StoreError> {
         let state = self.written_zone(zone)?;
         let data = state.zones.get(zone).clone();
-        let batched = state.volume.scheme().is_batched();
+        let batched = state.volume.log().scheme().is_batched();
         drop(state);
         // For all pages that are read of this victim, one chunk after the other.
         let mut bytes = AlignedBuf::zeroed(PAGE);

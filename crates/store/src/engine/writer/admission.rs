@@ -30,9 +30,9 @@ impl Writer {
         }
         let (core, counters) = (&self.core, &self.core.counters);
         let slow = core.layout.fixed.reserve as usize + SLOWER_BEFORE;
-        if state.volume.free_zones() < slow {
+        if state.volume.log().free_zones() < slow {
             let begun = Instant::now();
-            let behind = (slow - state.volume.free_zones()) as u32;
+            let behind = (slow - state.volume.log().free_zones()) as u32;
             if state.cleaner_sleeps {
                 core.wake();
             }
@@ -44,7 +44,7 @@ impl Writer {
                 state = self.ungrouped()?;
             }
             // The last zones are the cleaner's.
-            while state.volume.free_zones() < 2 && !state.nothing_to_clean() {
+            while state.volume.log().free_zones() < 2 && !state.nothing_to_clean() {
                 core.wake();
                 drop(core.wait(state)?);
                 state = self.ungrouped()?;

@@ -65,7 +65,7 @@ impl Writer {
 impl State {
     /// Pages that a group may have: what fits into the free zones but one, which is cleaning's.
     pub(crate) fn group_room(&self) -> u64 {
-        let zones = self.volume.free_zones().saturating_sub(1) as u64;
+        let zones = self.volume.log().free_zones().saturating_sub(1) as u64;
         zones * u64::from(sure_images(&self.layout.fixed, self.layout.sizes))
     }
 

@@ -1,0 +1,50 @@
+//! Exceptional events of zones on a real device.
+
+use frostline_placement::Scheme;
+
+use super::ZoneLog;
+
+impl<S: Scheme> ZoneLog<S> {
+    /// Seals the open zone of `class` before it is full, because the device has no room for its
+    /// last slots, or accepts no more. The slots that are left become garbage; returns their
+    /// number.
+    pub fn end_early(&mut self, class: usize) -> u32 {
+        let skipped = self.room(class);
+        if skipped == 0 {
+            return 0;
+        }
+        let zone = self.leave_zone(class);
+        self.zones.discard(zone, skipped);
+        self.written += u64::from(skipped);
+        self.garbage += u64::from(skipped);
+        self.counts.skipped += u64::from(skipped);
+        self.seal_zone(zone);
+        skipped
+    }
+
+    /// Excludes a sealed zone from the choice of victims, because a page in it can't be read and so
+    /// can't be moved. Policies see it like an open zone.
+    pub fn quarantine(&mut self, zone: u32) {
+        self.zones.quarantine(zone);
+    }
+
+    /// Takes a free zone out of service, because the device has one zone less. False if none is
+    /// free.
+    pub fn retire(&mut self) -> bool {
+        match self.free.is_empty() {
+            true => false,
+            false => {
+                self.free.remove(0);
+                true
+            }
+        }
+    }
+
+    /// Takes zones out of service for those that wait to be reset.
+    pub(crate) fn retire_spare(&mut self) {
+        let mut missing = self.options.spare;
+        while missing > 0 && self.retire() {
+            missing -= 1;
+        }
+    }
+}
