@@ -260,8 +260,8 @@ pub(crate) struct BenchYcsbArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = value_parser!(u32).range(1..=10_000), allow_negative_numbers = true)]
     pub operations: u32,
-    /// Reads in flight: a thread draws N transactions, has the records that they need read together,
-    /// and then runs one after another; their latency is without these reads
+    /// Reads in flight: a thread draws N transactions, reads together what they need, and then runs
+    /// one after another; the first one's latency has these reads
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = value_parser!(u32).range(1..=1_000), allow_negative_numbers = true)]
     pub reads_in_flight: u32,

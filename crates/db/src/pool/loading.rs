@@ -85,9 +85,20 @@ impl Loader {
     }
 
     /// Reads those of some pages into frames that are absent, side by side: as many as there are
-    /// frames for in half of the free ones. A page that can't be read stays absent, and the next
-    /// thread that needs it gets the error.
+    /// frames for in half of the free ones, or in all but those that the evictor keeps free. A page
+    /// that can't be read stays absent, and the next thread that needs it gets the error.
     pub(crate) fn load_together(&self, pages: impl IntoIterator<Item = u32>) {
+        self.load_into(0, pages);
+    }
+
+    /// The same of pages that are needed now: frames are freed for them.
+    pub(crate) fn load_needed(&self, pages: &[u32]) {
+        let most = self.residency().frames().in_use() as usize / 8;
+        self.load_into(pages.len().min(most), pages.iter().copied());
+    }
+
+    /// Loads pages together, with so many frames free for them if they can be.
+    fn load_into(&self, frames_for: usize, pages: impl IntoIterator<Item = u32>) {
         let residency = self.residency();
         let (table, frames) = (residency.table(), residency.frames());
         let mut absent: Vec<_> = pages.into_iter().filter(|&page| table.is_absent(page)).collect();
@@ -95,12 +106,14 @@ impl Loader {
             return;
         }
         // The next thread that needs a frame gets the error.
-        if frames.free_count() <= frames.low_water()
-            && let Some(Ok(lacking)) = self.evictor.try_refill_free_list()
+        let kept = frames.low_water();
+        if frames.free_count() <= kept + frames_for
+            && let Some(Ok(lacking)) = self.evictor.try_refill_free_list(kept + frames_for)
         {
             absent.extend(lacking);
         }
-        let most = frames.free_count() / 2;
+        let free = frames.free_count();
+        let most = (free / 2).max(free.saturating_sub(kept));
         let begin = |page| {
             let begun = table.begin_load(page).unwrap_or(false);
             if !begun {
@@ -187,7 +200,7 @@ impl Loader {
         let begun = Instant::now();
         let mut lacking = Vec::new();
         let frame = loop {
-            let wait = match self.evictor.try_refill_free_list() {
+            let wait = match self.evictor.try_refill_free_list(0) {
                 Some(named) => {
                     lacking.extend(named?);
                     NAP

@@ -237,11 +237,11 @@ impl Pool {
         self.loader.load_together(pages);
     }
 
-    /// Loads pages that are needed and absent, side by side, as far as there are free frames, and
+    /// Loads pages that are needed and absent, side by side, as far as frames can be freed, and
     /// leaves in `pages` those that stay absent. A page that can't be read does, and who needs it
     /// gets the error.
     pub(crate) fn load_needed(&self, pages: &mut Vec<u32>) {
-        self.loader.load_together(pages.iter().copied());
+        self.loader.load_needed(pages);
         let (table, ghosts) = (self.residency().table(), self.residency().ghosts());
         pages.retain(|&page| {
             let is_left = table.is_absent(page);
