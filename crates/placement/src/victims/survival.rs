@@ -1,7 +1,7 @@
 //! survival: the zone whose cleaning saves most, by hazards that the policy learns from the zones
 //! themselves. Not published elsewhere.
 //!
-//! Lomet and Luo (PVLDB 2021) clean the zone whose cost declines least if it waits. The cost of a
+//! Luo and Lomet (arXiv 2005.00044) clean the zone whose cost declines least if it waits. The cost of a
 //! free page is (1 - E) / E, with E the share of garbage, so waiting gains (1 - E) h / E^2, with h
 //! the rate at which the zone's pages die. They estimate that rate from the zone's past. Here it
 //! comes from a table of the fate of other zones: deaths over exposure by class, by the age of the
@@ -28,7 +28,7 @@ use crate::survival::ages::{AGES, Ages, decay};
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "survival",
     summary: "the least to gain by waiting: GP^2 / ((1 - GP) * g), g learned from zones like it",
-    source: "Frostline; the cost of waiting is that of Lomet and Luo, PVLDB 14, 2021",
+    source: "Frostline; the cost of waiting is that of Luo and Lomet, arXiv 2005.00044",
     params: &[],
     build: |_, _| Ok(Box::new(SurvivalPolicy::new())),
 };
