@@ -4,7 +4,7 @@ use super::Trees;
 use super::leaf_cache;
 use crate::DbError;
 use crate::mvcc::WriteSet;
-use crate::pool::{AbsentLeaf, CachedFrame};
+use crate::pool::{AbsentLeaf, CachedFrame, OptimisticGuard};
 
 /// Records whose leaves are looked for together, at most: a bit of a word each.
 pub(crate) const RECORDS: usize = 64;
@@ -150,10 +150,9 @@ impl Trees {
         Wanted { tree, key }: Wanted<'_>,
         mut without: impl FnMut(&AbsentLeaf<'_, '_>) -> bool,
     ) -> Result<WayEnd, DbError> {
-        let weight = self.pool.sample();
         'again: loop {
             let Some(mut seen) = self.root(tree)? else { continue };
-            let mut pages = 1;
+            let (mut above, mut pages) = (None::<OptimisticGuard<'_>>, 1);
             loop {
                 let node = seen.node();
                 let level = node.level();
@@ -161,7 +160,12 @@ impl Trees {
                     if !seen.is_unchanged() {
                         continue 'again;
                     }
+                    // Ways that end before are gone again, and count then.
+                    let weight = self.pool.sample();
                     self.pool.count_descent(pages, weight);
+                    if let Some(above) = above.filter(|_| weight > 0) {
+                        above.accessed(weight);
+                    }
                     return Ok(WayEnd::Leaf(seen.cached_frame()));
                 }
                 let index = node.child_index(key);
@@ -177,9 +181,7 @@ impl Trees {
                     });
                 }
                 let Some(child) = self.child(&seen, index)? else { continue 'again };
-                if weight > 0 {
-                    seen.accessed(weight);
-                }
+                above = Some(seen);
                 pages += 1;
                 seen = child;
             }
