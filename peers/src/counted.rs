@@ -99,6 +99,10 @@ impl<T: Transaction> Transaction for CountedTransaction<'_, T> {
         self.inner.get(table, key, value)
     }
 
+    fn prefetch(&mut self, records: &[(T::Table, &[u8])]) -> Result<(), T::Error> {
+        self.inner.prefetch(records)
+    }
+
     fn put(&mut self, table: T::Table, key: &[u8], value: &[u8]) -> Result<(), T::Error> {
         self.count(key.len() + value.len());
         self.inner.put(table, key, value)

@@ -250,6 +250,18 @@ impl Db {
         Transaction::begin(&self.core, Isolation::ReadOnly)
     }
 
+    /// Reads together, into memory, what is needed to read or write records: see
+    /// [`Transaction::prefetch`].
+    ///
+    /// # Errors
+    /// [`DbError::ForeignTable`]; as for [`Db::begin`].
+    pub fn prefetch<'k>(
+        &self,
+        records: impl IntoIterator<Item = (Table, &'k [u8])>,
+    ) -> Result<(), DbError> {
+        self.begin_read()?.prefetch(records)
+    }
+
     /// Commits up to here survive a crash.
     pub fn durable(&self) -> Commit {
         Commit(self.core.trees.wal().durable())

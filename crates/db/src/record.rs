@@ -320,6 +320,19 @@ impl<'a> PageChanges<'a> {
     }
 }
 
+/// The pages that a change of structure may read, as far as its record tells.
+pub(crate) fn pages_of_change(kind: u8, record: &[u8]) -> Vec<u32> {
+    let pages = match kind {
+        SPLIT => Split::parse(record).map(|split| vec![split.left, split.right, split.parent]),
+        PAGES => PageChanges::parse(record).map(|PageChanges { freed, changed, loses, .. }| {
+            [freed, changed, loses.map(|(parent, _)| parent).into_iter().collect()].concat()
+        }),
+        CREATE => parse_create(record).map(|(root, _)| vec![root]),
+        _ => None,
+    };
+    pages.unwrap_or_default()
+}
+
 /// The root that a record of [`CREATE`] makes, and the writes that name it.
 pub(crate) fn parse_create(mut record: &[u8]) -> Option<(u32, &[u8])> {
     let root = u32::from_le_bytes(take(&mut record)?);

@@ -18,12 +18,16 @@ use crate::layout::{CATALOG, FIRST_PAGES, OVERFLOW_TREE};
 use crate::overflow::{IN_PAGES, Run, note_unowned, number_behind, piece_key};
 use crate::pages::Used;
 use crate::record::{
-    CREATE, GIVE, LoggedWrites, PAGES, SPLIT, STORE, TAKE, TRANSACTION, parse_create, parse_give,
-    parse_take,
+    CREATE, GIVE, LoggedWrite, LoggedWrites, Malformed, PAGES, SPLIT, STORE, TAKE, TRANSACTION,
+    pages_of_change, parse_create, parse_give, parse_take,
 };
 use crate::scan::Scan;
+use crate::tree::{Trees, Wanted};
 use crate::view::View;
 use crate::{DbError, Progress};
+
+/// Bytes of changes of structure that wait to be redone together, about.
+const WAITING_BYTES: usize = 1 << 20;
 
 /// Counters of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,39 +96,24 @@ impl Recovery<'_> {
     fn redo_structure(&mut self, used: &mut Used) -> Result<(), DbError> {
         let trees = &self.core.trees;
         let structure = &mut self.found.structure;
+        let mut waiting = WaitingChanges::default();
         trees.wal().replay(
             &mut |position, kind, record: &[u8]| {
-                *structure += u64::from(![TRANSACTION, STORE, TAKE, GIVE].contains(&kind));
-                match kind {
-                    // The store was checked against the log when it was opened.
-                    TRANSACTION | STORE => Ok(()),
-                    SPLIT => trees.redo_split(used, position, record),
-                    PAGES => trees.redo_pages(used, position, record),
-                    CREATE => {
-                        let malformed = DbError::Record { position, what: "makes no tree" };
-                        let (root, _) = parse_create(record).ok_or(malformed)?;
-                        trees.redo_create(used, position, root)
-                    }
-                    TAKE => {
-                        let malformed = DbError::Record { position, what: "takes no pages" };
-                        let mut pages =
-                            parse_take(record).ok_or(malformed)?.into_iter().flat_map(Run::pages);
-                        pages.try_for_each(|page| used.set(page, true))
-                    }
-                    GIVE => {
-                        let malformed = DbError::Record { position, what: "frees no pages" };
-                        let (runs, _) = parse_give(record).ok_or(malformed)?;
-                        runs.into_iter().flat_map(Run::pages).try_for_each(|page| {
-                            // What came into them later is in the log as well.
-                            used.set(page, false)?;
-                            trees.pool.forget(page)
-                        })
-                    }
-                    _ => Err(DbError::Record { position, what: "is of no known kind" }),
+                // The store was checked against the log when it was opened.
+                if [TRANSACTION, STORE].contains(&kind) {
+                    return Ok(());
+                }
+                *structure += u64::from(![TAKE, GIVE].contains(&kind));
+                waiting.add(position, kind, record);
+                let is_full = waiting.pages.len() >= trees.records_together();
+                match is_full || waiting.records.len() >= WAITING_BYTES {
+                    true => waiting.redo(trees, used),
+                    false => Ok(()),
                 }
             },
             &mut |_, _| (),
-        )
+        )?;
+        waiting.redo(trees, used)
     }
 
     /// The second pass.
@@ -132,6 +121,7 @@ impl Recovery<'_> {
         let trees = &self.core.trees;
         let (commits, bytes, progress) =
             (&mut self.found.commits, &mut self.found.log_bytes, self.progress);
+        let mut waiting = WaitingCommits::default();
         trees.wal().replay(
             &mut |position, kind, record: &[u8]| {
                 let malformed = DbError::Record { position, what: "is no transaction" };
@@ -142,12 +132,11 @@ impl Recovery<'_> {
                     _ => return Ok(()),
                 };
                 *commits += 1;
-                let mut writes = LoggedWrites::of(record);
-                while let Some(write) = writes.read().map_err(|_| malformed.clone())? {
-                    trees.redo_write(&write, position)?;
+                waiting.add(position, record).map_err(|_| malformed)?;
+                match waiting.keys.len() < trees.records_together() {
+                    true => Ok(()),
+                    false => waiting.redo(trees),
                 }
-                trees.window.replayed(position);
-                Ok(())
             },
             &mut |done, all| {
                 *bytes = done;
@@ -155,7 +144,133 @@ impl Recovery<'_> {
                     progress(done, all);
                 }
             },
-        )
+        )?;
+        waiting.redo(trees)
+    }
+}
+
+/// Changes of structure that are redone together, once the pages that they change are in memory.
+#[derive(Default)]
+struct WaitingChanges {
+    /// The position of each, its kind, and its end in `records`.
+    changes: Vec<(u64, u8, usize)>,
+    records: Vec<u8>,
+    /// The pages that they may change.
+    pages: Vec<u32>,
+}
+
+impl WaitingChanges {
+    fn add(&mut self, position: u64, kind: u8, record: &[u8]) {
+        self.records.extend_from_slice(record);
+        self.changes.push((position, kind, self.records.len()));
+        self.pages.extend(pages_of_change(kind, record));
+    }
+
+    /// Redoes them in their order, and forgets them.
+    fn redo(&mut self, trees: &Trees, used: &mut Used) -> Result<(), DbError> {
+        self.pages.retain(|&page| used.has(page));
+        trees.pool.load_needed(&mut self.pages);
+        let mut begin = 0;
+        for &(position, kind, end) in &self.changes {
+            redo_change(trees, used, position, kind, &self.records[begin..end])?;
+            begin = end;
+        }
+        self.changes.clear();
+        self.records.clear();
+        self.pages.clear();
+        Ok(())
+    }
+}
+
+fn redo_change(
+    trees: &Trees,
+    used: &mut Used,
+    position: u64,
+    kind: u8,
+    record: &[u8],
+) -> Result<(), DbError> {
+    let malformed = |what| DbError::Record { position, what };
+    match kind {
+        SPLIT => trees.redo_split(used, position, record),
+        PAGES => trees.redo_pages(used, position, record),
+        CREATE => {
+            let (root, _) = parse_create(record).ok_or(malformed("makes no tree"))?;
+            trees.redo_create(used, position, root)
+        }
+        TAKE => {
+            let runs = parse_take(record).ok_or(malformed("takes no pages"))?;
+            runs.into_iter().flat_map(Run::pages).try_for_each(|page| used.set(page, true))
+        }
+        GIVE => {
+            let (runs, _) = parse_give(record).ok_or(malformed("frees no pages"))?;
+            runs.into_iter().flat_map(Run::pages).try_for_each(|page| {
+                // What came into them later is in the log as well.
+                used.set(page, false)?;
+                trees.pool.forget(page)
+            })
+        }
+        _ => Err(malformed("is of no known kind")),
+    }
+}
+
+/// Commits of the log that are redone together, once the leaves that they change are in memory.
+#[derive(Default)]
+struct WaitingCommits {
+    /// The position of each commit, and the end of its writes in `records`.
+    commits: Vec<(u64, usize)>,
+    records: Vec<u8>,
+    /// The tree of each write, and the end of its key in `key_bytes`.
+    keys: Vec<(u32, usize)>,
+    key_bytes: Vec<u8>,
+}
+
+impl WaitingCommits {
+    /// Adds the commit that the log has at `position`, unless its record is none.
+    fn add(&mut self, position: u64, record: &[u8]) -> Result<(), Malformed> {
+        let mut writes = LoggedWrites::of(record);
+        while let Some(LoggedWrite { tree, key, .. }) = writes.read()? {
+            self.key_bytes.extend_from_slice(key);
+            self.keys.push((tree, self.key_bytes.len()));
+        }
+        self.records.extend_from_slice(record);
+        self.commits.push((position, self.records.len()));
+        Ok(())
+    }
+
+    /// Redoes them in their order, and forgets them.
+    fn redo(&mut self, trees: &Trees) -> Result<(), DbError> {
+        let (mut begin, mut next_key) = (0, 0);
+        let together = trees.records_together();
+        for &(position, end) in &self.commits {
+            let mut writes = LoggedWrites::of(&self.records[begin..end]);
+            let malformed = DbError::Record { position, what: "is no transaction" };
+            while let Some(write) = writes.read().map_err(|_| malformed.clone())? {
+                if next_key % together == 0 {
+                    self.load_leaves(trees, next_key, together);
+                }
+                trees.redo_write(&write, position)?;
+                next_key += 1;
+            }
+            trees.window.replayed(position);
+            begin = end;
+        }
+        self.commits.clear();
+        self.records.clear();
+        self.keys.clear();
+        self.key_bytes.clear();
+        Ok(())
+    }
+
+    /// Loads the leaves of the next keys, so many at most.
+    fn load_leaves(&self, trees: &Trees, from: usize, most: usize) {
+        let count = most.min(self.keys.len() - from);
+        let wanted = |index: usize| {
+            let at = from + index;
+            let begin = at.checked_sub(1).map_or(0, |before| self.keys[before].1);
+            let (tree, end) = self.keys[at];
+            Wanted { tree, key: &self.key_bytes[begin..end] }
+        };
+        trees.load_leaves(count, wanted, |_, _| false, |_, _| ());
     }
 }
 

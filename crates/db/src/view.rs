@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::DbError;
 use crate::mvcc::{Lookup, Reads, Snapshot, WriteKind, WriteSet, hash_of};
 use crate::overflow::ValueReader;
-use crate::tree::{Trees, leaf_cache};
+use crate::pool::{AbsentLeaf, CachedFrame};
+use crate::tree::{RECORDS, Trees, Wanted, leaf_cache};
 
 /// A view of the trees as of a snapshot, with uncommitted writes over it.
 pub(crate) struct View<'d> {
@@ -46,20 +47,22 @@ impl<'d> View<'d> {
 
     /// Puts the value of a key into `value`, or the reference to its pieces: from the own writes,
     /// or else from the snapshot.
+    /// `cached` is the frame in which the leaf was of late.
     #[inline]
     pub(crate) fn find(
         &self,
         tree: u32,
         key: &[u8],
+        cached: Option<CachedFrame>,
         value: &mut Vec<u8>,
     ) -> Result<Lookup, DbError> {
         let (trees, snapshot) = (self.trees, self.snapshot.position());
         let Some(writes) = &self.writes else {
-            return Ok(trees.get(tree, key, snapshot, value)?.0);
+            return Ok(trees.get(tree, key, snapshot, cached, value)?.0);
         };
         let hash = hash_of(tree, key);
         let Some(change) = writes.find(tree, key, hash) else {
-            let (found, cached) = trees.get(tree, key, snapshot, value)?;
+            let (found, cached) = trees.get(tree, key, snapshot, cached, value)?;
             if let Some(cached) = cached {
                 leaf_cache::note(hash, cached);
             }
@@ -70,7 +73,7 @@ impl<'d> View<'d> {
             WriteKind::Put | WriteKind::PutOverflow => value.extend_from_slice(change.value),
             WriteKind::Delete => {}
             WriteKind::Patch => {
-                let (found, _) = trees.get(tree, key, snapshot, value)?;
+                let (found, _) = trees.get(tree, key, snapshot, cached, value)?;
                 change.patch(value);
                 return Ok(found);
             }
@@ -80,6 +83,28 @@ impl<'d> View<'d> {
             WriteKind::Delete => Lookup::Nothing,
             _ => Lookup::Value,
         })
+    }
+
+    /// Loads the leaves of records together, as far as these can't be found without, and returns
+    /// the frames of those that are in one. As many as [`Trees::records_together`] at most.
+    pub(crate) fn load_leaves<'k>(
+        &self,
+        count: usize,
+        wanted: impl Fn(usize) -> Wanted<'k>,
+    ) -> [Option<CachedFrame>; RECORDS] {
+        let (writes, mut frames) = (self.writes(), [None; RECORDS]);
+        let is_written = |tree, key| {
+            let written = writes.find(tree, key, hash_of(tree, key));
+            written.is_some_and(|change| change.kind != WriteKind::Patch)
+        };
+        let without = |index: usize, leaf: &AbsentLeaf<'_, '_>| {
+            let Wanted { tree, key } = wanted(index);
+            is_written(tree, key) || leaf.can_get(key)
+        };
+        self.trees.load_leaves_of_records(count, &wanted, without, |index, frame| {
+            frames[index] = Some(frame);
+        });
+        frames
     }
 
     /// A view of the same snapshot without the writes.

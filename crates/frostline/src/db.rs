@@ -302,6 +302,19 @@ impl Db {
         Ok(Snapshot::new(self.inner.begin_read()?))
     }
 
+    /// Reads together, into memory, what is needed to read or write the records of these keys: see
+    /// [`Snapshot::prefetch`].
+    ///
+    /// # Errors
+    /// A table of another database; those of [`Db::read`].
+    pub fn prefetch<K: AsRef<[u8]>>(
+        &self,
+        table: Table,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<()> {
+        self.read()?.prefetch(table, keys)
+    }
+
     /// Counters since the database was opened.
     ///
     /// # Errors

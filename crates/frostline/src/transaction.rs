@@ -30,7 +30,8 @@ impl<'d> Snapshot<'d> {
         Ok(self.inner.get(table, key.as_ref())?)
     }
 
-    /// The values of several keys, in the order of the keys that are asked for.
+    /// The values of several keys, in the order of the keys that are asked for. What is not in memory
+    /// is read together, so one call for many keys is faster than a call for each.
     ///
     /// # Errors
     /// Those of [`Snapshot::get`].
@@ -39,7 +40,23 @@ impl<'d> Snapshot<'d> {
         table: Table,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        keys.into_iter().map(|key| self.get(table, key)).collect()
+        let keys: Vec<K> = keys.into_iter().collect();
+        Ok(self.inner.get_many(table, &keys)?)
+    }
+
+    /// Reads together, into memory, what is needed to read or write the records of these keys. It
+    /// answers nothing: it makes what follows fast. If memory has no room for all of it, some has
+    /// to be read again.
+    ///
+    /// # Errors
+    /// A table of another database.
+    pub fn prefetch<K: AsRef<[u8]>>(
+        &self,
+        table: Table,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<()> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        Ok(self.inner.prefetch(keys.iter().map(|key| (table, key.as_ref())))?)
     }
 
     /// A reader of the value of a key, for values that are too long for memory; none if there is no

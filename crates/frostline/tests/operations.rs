@@ -117,6 +117,7 @@ fn same(look: &frostline::Snapshot<'_>, table: Table, map: &Map) -> Result<()> {
     assert_eq!(look.last(table)?, map.last_key_value().map(owned));
     let keys: Vec<_> = (0..16u8).map(|key| vec![key]).collect();
     let values: Vec<_> = keys.iter().map(|key| map.get(key).cloned()).collect();
+    look.prefetch(table, &keys)?;
     assert_eq!(look.get_many(table, &keys)?, values);
     for (key, value) in keys.iter().zip(&values) {
         assert_eq!(look.contains_key(table, key)?, value.is_some());

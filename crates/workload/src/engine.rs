@@ -93,6 +93,16 @@ pub trait Transaction {
         value: &mut Vec<u8>,
     ) -> Result<bool, Self::Error>;
 
+    /// Says that these records are read or written soon, so that an engine may read what it needs for
+    /// them at once. By default nothing happens.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    fn prefetch(&mut self, records: &[(Self::Table, &[u8])]) -> Result<(), Self::Error> {
+        let _ = records;
+        Ok(())
+    }
+
     /// Sets the value of `key`.
     ///
     /// # Errors

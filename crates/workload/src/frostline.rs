@@ -58,6 +58,10 @@ impl Transaction for db::Transaction<'_> {
         self.get_into(table, key, value)
     }
 
+    fn prefetch(&mut self, records: &[(db::Table, &[u8])]) -> Result<(), db::DbError> {
+        db::Transaction::prefetch(self, records.iter().copied())
+    }
+
     fn put(&mut self, table: db::Table, key: &[u8], value: &[u8]) -> Result<(), db::DbError> {
         db::Transaction::put(self, table, key, value)
     }

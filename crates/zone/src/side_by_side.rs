@@ -51,8 +51,8 @@ mod rings {
     use super::FileRead;
     use crate::buffer::is_aligned;
 
-    /// Requests that are handed over together.
-    const TOGETHER: usize = 32;
+    /// Requests that are handed over together: those of 32 pages, each with image, delta and tail.
+    const TOGETHER: usize = 96;
 
     /// A thread's queue.
     enum Ring {
@@ -75,7 +75,7 @@ mod rings {
         }
         RING.with_borrow_mut(|ring| {
             if let Ring::Unused = ring {
-                let open = IoUring::new(TOGETHER as u32).map(Box::new);
+                let open = IoUring::new(TOGETHER.next_power_of_two() as u32).map(Box::new);
                 *ring = open.map_or(Ring::Refused, Ring::Open);
             }
             let Ring::Open(open) = ring else { return Vec::new() };
@@ -133,11 +133,11 @@ mod tests {
     #[test]
     fn several_places_are_read_and_an_error_says_which_is_missing() {
         let file = tempfile::tempfile().unwrap();
-        const BLOCKS: u8 = 70;
+        const BLOCKS: u8 = 200;
         for block in 0..BLOCKS {
             file.write_all_at(&[block + 1; 4096], u64::from(block) * 4096).unwrap();
         }
-        for count in (1..8).chain([32, 33, 34, 64, 65, 66]) {
+        for count in (1..8).chain([95, 96, 97, 192, 193]) {
             let mut buffers = vec![AlignedBuf::zeroed(4096); count];
             let read = |(at, buffer): (u64, _)| FileRead { file: &file, at: at * 4096, buffer };
             let mut reads: Vec<_> =

@@ -55,9 +55,13 @@ impl Benchmark for YcsbBench {
         let YcsbOptions { distribution, records, value_bytes, .. } = self.options;
         let text =
             format!("ycsb {}, {distribution}, {records} records of {value_bytes} B", self.name);
-        match self.options.operations_per_transaction {
+        let text = match self.options.operations_per_transaction {
             1 => text,
             operations => format!("{text}, {operations} operations a transaction"),
+        };
+        match self.options.drawn_together {
+            1 => text,
+            together => format!("{text}, what {together} transactions need read together"),
         }
     }
 

@@ -264,6 +264,11 @@ pub(crate) struct BenchYcsbArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = value_parser!(u32).range(1..=10_000), allow_negative_numbers = true)]
     pub operations: u32,
+    /// Reads in flight: a thread draws N transactions, reads together what they need, and then runs
+    /// one after another; the first one's latency has these reads
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = value_parser!(u32).range(1..=1_000), allow_negative_numbers = true)]
+    pub reads_in_flight: u32,
     #[command(flatten)]
     pub database: DatabaseArgs,
 }
@@ -277,6 +282,7 @@ impl BenchYcsbArgs {
             records: self.records,
             value_bytes: self.value_bytes as usize,
             operations_per_transaction: self.operations,
+            drawn_together: self.reads_in_flight,
             ..bench.options
         };
         YcsbBench { options, ..bench }

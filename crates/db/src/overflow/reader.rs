@@ -104,7 +104,9 @@ impl<'t, 'd> ValueReader<'t, 'd> {
         let mut piece = Vec::new();
         self.part_at = (first * PIECE) as u64;
         for n in first..(first + TOGETHER).min(len.div_ceil(PIECE)) {
-            if self.view.find(OVERFLOW_TREE, &piece_key(number, n), &mut piece)? != Lookup::Value {
+            if self.view.find(OVERFLOW_TREE, &piece_key(number, n), None, &mut piece)?
+                != Lookup::Value
+            {
                 return Err(self.wrong("a piece is missing"));
             }
             if piece.len() != (len - n * PIECE).min(PIECE) {

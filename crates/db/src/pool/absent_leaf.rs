@@ -18,7 +18,8 @@ pub(crate) struct AbsentLeaf<'g, 'p> {
 }
 
 impl<'g, 'p> AbsentLeaf<'g, 'p> {
-    /// The leaf that a node has as this child, if it is absent.
+    /// The page that a node has as this child, if it is absent. It is a leaf if the node is just
+    /// above leaves.
     #[inline]
     pub(crate) fn below(
         loader: &'p Loader,
@@ -79,6 +80,21 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
     /// True if a change of a record waits for the leaf.
     pub(crate) fn has_waiting(&self, key: &[u8]) -> bool {
         self.residency().absent().has_waiting(self.page, key) && self.room().is_some()
+    }
+
+    /// The page.
+    pub(crate) fn page(&self) -> u32 {
+        self.page
+    }
+
+    /// True if [`Self::get`] needs no leaf, as it is now.
+    pub(crate) fn can_get(&self, key: &[u8]) -> bool {
+        self.residency().absent().can_get(self.page, key)
+    }
+
+    /// True if [`Self::change`] needs no leaf, as it is now.
+    pub(crate) fn can_change(&self, key: &[u8], change: Change<'_>) -> bool {
+        self.residency().absent().can_change(self.page, key, change, self.room())
     }
 
     /// Loads the leaf, together with the next ones of the node above: so many in all.

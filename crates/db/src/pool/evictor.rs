@@ -53,12 +53,13 @@ impl Evictor {
     /// Frees frames until enough are free, and takes excess from the cache of absent pages. Returns
     /// pages that are to be loaded, as they lack changes of rows for which there is no memory.
     pub(crate) fn refill_free_list(&self) -> Result<Vec<u32>, DbError> {
-        self.lock().refill_free_list(&self.writeback)
+        self.lock().refill_free_list(&self.writeback, 0)
     }
 
-    /// The same unless another thread is the writer.
-    pub(crate) fn try_refill_free_list(&self) -> Option<Result<Vec<u32>, DbError>> {
-        Some(self.writer.try_lock()?.refill_free_list(&self.writeback))
+    /// The same unless another thread is the writer. So many frames are free then at least, if they
+    /// can be.
+    pub(crate) fn try_refill_free_list(&self, fewest: usize) -> Option<Result<Vec<u32>, DbError>> {
+        Some(self.writer.try_lock()?.refill_free_list(&self.writeback, fewest))
     }
 
     /// Takes memory from the cache of absent pages, which is short of it, unless another thread is
@@ -123,9 +124,13 @@ fn take_excess(
 }
 
 impl Writer {
-    fn refill_free_list(&mut self, writeback: &Writeback) -> Result<Vec<u32>, DbError> {
+    fn refill_free_list(
+        &mut self,
+        writeback: &Writeback,
+        fewest: usize,
+    ) -> Result<Vec<u32>, DbError> {
         let residency = writeback.residency();
-        let wanted = 2 * residency.frames().low_water();
+        let wanted = fewest.max(2 * residency.frames().low_water());
         let mut lacking = Vec::new();
         // After some rounds all other pages are latched or were just used.
         for _ in 0..8 {

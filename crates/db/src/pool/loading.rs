@@ -85,14 +85,21 @@ impl Loader {
     }
 
     /// Reads those of some pages into frames that are absent, side by side: as many as there are
-    /// frames for in half of the free ones. A page that can't be read stays absent, and the next
-    /// thread that needs it gets the error.
+    /// frames for in half of the free ones, or in all but those that the evictor keeps free. A page
+    /// that can't be read stays absent, and the next thread that needs it gets the error.
     pub(crate) fn load_together(&self, pages: impl IntoIterator<Item = u32>) {
-        self.load_for(pages, true);
+        self.load_into(0, pages, true);
     }
 
-    /// The same; the pages may be read only for what waits for them.
-    fn load_for(&self, pages: impl IntoIterator<Item = u32>, is_used: bool) {
+    /// The same of pages that are needed now: frames are freed for them.
+    pub(crate) fn load_needed(&self, pages: &[u32]) {
+        let most = self.residency().frames().in_use() as usize / 8;
+        self.load_into(pages.len().min(most), pages.iter().copied(), true);
+    }
+
+    /// Loads pages together, with so many frames free for them if they can be. If they are not used
+    /// they are read only for what waits for them.
+    fn load_into(&self, frames_for: usize, pages: impl IntoIterator<Item = u32>, is_used: bool) {
         let residency = self.residency();
         let (table, frames) = (residency.table(), residency.frames());
         let mut absent: Vec<_> = pages.into_iter().filter(|&page| table.is_absent(page)).collect();
@@ -100,12 +107,14 @@ impl Loader {
             return;
         }
         // The next thread that needs a frame gets the error.
-        if frames.free_count() <= frames.low_water()
-            && let Some(Ok(lacking)) = self.evictor.try_refill_free_list()
+        let kept = frames.low_water();
+        if frames.free_count() <= kept + frames_for
+            && let Some(Ok(lacking)) = self.evictor.try_refill_free_list(kept + frames_for)
         {
             absent.extend(lacking);
         }
-        let most = frames.free_count() / 2;
+        let free = frames.free_count();
+        let most = (free / 2).max(free.saturating_sub(kept));
         let begin = |page| {
             let begun = table.begin_load(page).unwrap_or(false);
             if !begun {
@@ -120,7 +129,19 @@ impl Loader {
         let loading: Vec<_> = absent.iter().copied().filter_map(begin).take(most).collect();
         // Those for which there were no frames may be named again.
         absent.iter().for_each(|&page| residency.absent().rename(page));
-        let mut bytes = AlignedBuf::zeroed(loading.len() * PAGE_BYTES);
+        thread_local! {
+            static BYTES: RefCell<AlignedBuf> =
+                RefCell::new(AlignedBuf::zeroed(TOGETHER * PAGE_BYTES));
+        }
+        let mut loading = loading.into_iter();
+        while loading.len() > 0 {
+            let loading = loading.by_ref().take(TOGETHER).collect();
+            BYTES.with_borrow_mut(|bytes| self.read_together(loading, bytes, is_used));
+        }
+    }
+
+    /// Reads at most [`TOGETHER`] pages that others wait for side by side, with memory for them.
+    fn read_together(&self, loading: Vec<Loading>, bytes: &mut [u8], is_used: bool) {
         let space = self.evictor.writeback().space();
         let begun = loading.iter().zip(bytes.chunks_mut(PAGE_BYTES));
         let mut reads: Vec<_> = begun
@@ -184,7 +205,7 @@ impl Loader {
         let begun = Instant::now();
         let mut lacking = Vec::new();
         let frame = loop {
-            let wait = match self.evictor.try_refill_free_list() {
+            let wait = match self.evictor.try_refill_free_list(0) {
                 Some(named) => {
                     lacking.extend(named?);
                     NAP
@@ -221,7 +242,7 @@ impl Loader {
     fn load_lacking(&self, pages: Vec<u32>) {
         self.residency().ghosts().note_row_loads(pages.len());
         for pages in pages.chunks(self.residency().frames().low_water()) {
-            self.load_for(pages.iter().copied(), false);
+            self.load_into(0, pages.iter().copied(), false);
         }
     }
 
@@ -238,7 +259,7 @@ impl Loader {
         let lacking = residency.absent().rows_before(position);
         residency.ghosts().note_row_loads(lacking.len());
         for pages in lacking.chunks(TOGETHER) {
-            self.load_for(pages.iter().copied(), false);
+            self.load_into(0, pages.iter().copied(), false);
             for &page in pages.iter().filter(|&&page| residency.table().is_absent(page)) {
                 let loaded = self.load(page);
                 if is_lost(page, &loaded) {

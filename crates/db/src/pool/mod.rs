@@ -245,14 +245,34 @@ impl Pool {
         self.loader.load_together(pages);
     }
 
+    /// Loads pages that are needed and absent, side by side, as far as frames can be freed, and
+    /// leaves in `pages` those that stay absent. A page that can't be read does, and who needs it
+    /// gets the error.
+    pub(crate) fn load_needed(&self, pages: &mut Vec<u32>) {
+        self.loader.load_needed(pages);
+        let (table, ghosts) = (self.residency().table(), self.residency().ghosts());
+        pages.retain(|&page| {
+            let is_left = table.is_absent(page);
+            if !is_left {
+                ghosts.note_miss(page);
+            }
+            is_left
+        });
+    }
+
+    /// Frames that pages may be in.
+    pub(crate) fn frames_in_use(&self) -> usize {
+        self.residency().frames().in_use() as usize
+    }
+
     /// True if a page is not in use: it was freed.
     pub(crate) fn is_unused(&self, page: u32) -> bool {
         matches!(self.residency().table().residence(page), Ok(Residence::Unused))
     }
 
-    /// A leaf that a node has as this child, if it is absent.
+    /// A page that a node has as this child, if it is absent.
     #[inline]
-    pub(crate) fn absent_leaf<'g, 'p>(
+    pub(crate) fn absent_child<'g, 'p>(
         &'p self,
         parent: &'g OptimisticGuard<'p>,
         index: usize,

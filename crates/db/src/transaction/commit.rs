@@ -124,6 +124,8 @@ impl<'d> Transaction<'d> {
         }
         let _committing = core.catalog.committing(!self.is_users());
         core.catalog.check_trees(writes.iter().map(|write| write.tree))?;
+        // Before it has a position in the log: the commits behind it wait for it.
+        let loaded = trees.load_leaves_of_writes(writes, 0);
         let logged = self.also.logged();
         let _admission = core.admit(writes, logged.1.len(), self.frees())?;
         if !trees.versions.claim(writes, self.view.position()) {
@@ -139,7 +141,7 @@ impl<'d> Transaction<'d> {
                 Ok(in_log) => {
                     // From here on there is no way back: the log has it.
                     let position = in_log.position();
-                    match self.apply(writes, position) {
+                    match self.apply(writes, position, loaded) {
                         Ok(replaced) => (position, replaced),
                         Err(error) => {
                             // A half-made transaction must never be seen, or be taken for complete.
@@ -186,11 +188,13 @@ impl<'d> Transaction<'d> {
         })
     }
 
-    /// Writes to the trees what the log has, and returns what that replaced.
+    /// Writes to the trees what the log has, and returns what that replaced. The leaves of so many
+    /// writes are loaded.
     fn apply(
         &self,
         writes: &Arc<WriteSet>,
         position: u64,
+        mut loaded: usize,
     ) -> Result<Vec<RetainedVersion>, DbError> {
         let trees = &self.core.trees;
         if let Also::Makes(root) = self.also {
@@ -198,6 +202,9 @@ impl<'d> Transaction<'d> {
         }
         let mut replaced = Vec::with_capacity(writes.len());
         for (index, write) in writes.iter().enumerate() {
+            if index == loaded {
+                loaded = trees.load_leaves_of_writes(writes, index);
+            }
             let change = writes.change(write);
             let (key, cached) = (writes.key(write), leaf_cache::find(write.hash));
             trees.apply(write.tree, key, change, position, cached, |before| {

@@ -20,7 +20,9 @@ use crate::layout::CATALOG;
 use crate::mvcc::{Lookup, WriteKind, WriteSet};
 use crate::node::LONGEST_KEY;
 use crate::overflow::ValueReader;
+use crate::pool::CachedFrame;
 use crate::scan::Scan;
+use crate::tree::Wanted;
 use crate::view::View;
 
 /// A transaction. It reads the state that was committed when it began, and its own writes. Others
@@ -92,15 +94,80 @@ impl<'d> Transaction<'d> {
     /// As for [`Transaction::get`].
     #[inline]
     pub fn get_into(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<bool, DbError> {
-        match self.find(table, key, value)? {
+        self.get_at(table, key, None, value)
+    }
+
+    /// The same; `cached` is the frame in which the key's leaf was of late.
+    #[inline]
+    fn get_at(
+        &self,
+        table: Table,
+        key: &[u8],
+        cached: Option<CachedFrame>,
+        value: &mut Vec<u8>,
+    ) -> Result<bool, DbError> {
+        match self.find(table, key, cached, value)? {
             Lookup::Nothing => Ok(false),
             Lookup::Value => Ok(true),
             Lookup::Overflow => self.view.join(value).map(|()| true),
         }
     }
 
+    /// The values of keys, in their order. What has to be read for them is read together, so this
+    /// is faster than a [`Transaction::get`] for each where pages are not in memory.
+    ///
+    /// # Errors
+    /// As for [`Transaction::get`].
+    pub fn get_many<K: AsRef<[u8]>>(
+        &self,
+        table: Table,
+        keys: &[K],
+    ) -> Result<Vec<Option<Vec<u8>>>, DbError> {
+        let tree = self.core.catalog.tree(table)?;
+        let mut values = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(self.core.trees.records_together()) {
+            let wanted = |index: usize| Wanted { tree, key: keys[index].as_ref() };
+            let frames = self.view.load_leaves(keys.len(), wanted);
+            for (index, key) in keys.iter().enumerate() {
+                let mut value = Vec::new();
+                let found = self.get_at(table, key.as_ref(), frames[index], &mut value)?;
+                values.push(found.then_some(value));
+            }
+        }
+        Ok(values)
+    }
+
+    /// Reads together, into memory, what is needed to read or write records. It answers nothing: it
+    /// makes what follows fast. What can't be read is left to who needs it. If memory has no room
+    /// for all of it, some has to be read again.
+    ///
+    /// # Errors
+    /// [`DbError::ForeignTable`].
+    pub fn prefetch<'k>(
+        &self,
+        records: impl IntoIterator<Item = (Table, &'k [u8])>,
+    ) -> Result<(), DbError> {
+        let (mut records, together) = (records.into_iter(), self.core.trees.records_together());
+        loop {
+            let mut wanted = Vec::new();
+            for (table, key) in records.by_ref().take(together) {
+                wanted.push(Wanted { tree: self.core.catalog.tree(table)?, key });
+            }
+            if wanted.is_empty() {
+                return Ok(());
+            }
+            self.view.load_leaves(wanted.len(), |index| wanted[index]);
+        }
+    }
+
     #[inline]
-    fn find(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<Lookup, DbError> {
+    fn find(
+        &self,
+        table: Table,
+        key: &[u8],
+        cached: Option<CachedFrame>,
+        value: &mut Vec<u8>,
+    ) -> Result<Lookup, DbError> {
         let tree = self.core.catalog.tree(table)?;
         if table.since > self.view.position() {
             return self.is_older(tree).map(|_| Lookup::Nothing);
@@ -108,7 +175,7 @@ impl<'d> Transaction<'d> {
         if let Some(reads) = &self.view.reads {
             reads.read(tree, key);
         }
-        self.view.find(tree, key, value)
+        self.view.find(tree, key, cached, value)
     }
 
     /// The tree of a table that was made after the snapshot was taken. To this snapshot it has no
@@ -132,7 +199,7 @@ impl<'d> Transaction<'d> {
     /// # Errors
     /// As for [`Transaction::get`].
     pub fn contains(&self, table: Table, key: &[u8]) -> Result<bool, DbError> {
-        Ok(self.find(table, key, &mut Vec::new())? != Lookup::Nothing)
+        Ok(self.find(table, key, None, &mut Vec::new())? != Lookup::Nothing)
     }
 
     /// A reader of the value of a key; none if it has none. A value that is too long for a page is
@@ -146,7 +213,7 @@ impl<'d> Transaction<'d> {
         key: &[u8],
     ) -> Result<Option<ValueReader<'_, 'd>>, DbError> {
         let mut value = Vec::new();
-        let found = self.find(table, key, &mut value)?;
+        let found = self.find(table, key, None, &mut value)?;
         ValueReader::new(&self.view, found, value)
     }
 

@@ -18,7 +18,7 @@ impl Transaction<'_> {
             return Ok(());
         }
         let mut value = Vec::new();
-        if self.view.find(table.root, key, &mut value)? == Lookup::Overflow {
+        if self.view.find(table.root, key, None, &mut value)? == Lookup::Overflow {
             let (id, len) = parse_overflow(&value)?;
             if id & IN_PAGES != 0 {
                 self.replaced.push(id);
@@ -101,7 +101,7 @@ impl Transaction<'_> {
     /// True if the value of a key is in pages.
     pub(super) fn has_pages(&self, table: Table, key: &[u8]) -> Result<bool, DbError> {
         let mut value = Vec::new();
-        Ok(self.find(table, key, &mut value)? == Lookup::Overflow
+        Ok(self.find(table, key, None, &mut value)? == Lookup::Overflow
             && parse_overflow(&value)?.0 & IN_PAGES != 0)
     }
 

@@ -176,7 +176,7 @@ impl<'d> Transaction<'d> {
     ) -> Result<(), DbError> {
         // A view of the same snapshot, as the transaction is written to meanwhile.
         let mut value = Vec::new();
-        let found = self.find(table, key, &mut value)?;
+        let found = self.find(table, key, None, &mut value)?;
         let view = self.view.alike();
         let Some(mut reader) = ValueReader::new(&view, found, value)? else { return Ok(()) };
         let (mut writer, mut begins) = (self.long_value(), 0);

@@ -80,7 +80,7 @@ impl Trees {
                 return Ok(Leaf::InMemory(above));
             }
             let index = choose(node);
-            let absent = self.pool.absent_leaf(&above, index);
+            let absent = self.pool.absent_child(&above, index);
             let found = match absent.and_then(&mut without) {
                 Some(done) => Leaf::Without(done),
                 None => match self.child(&above, index)? {
@@ -104,12 +104,8 @@ impl Trees {
         key: &[u8],
         without: impl FnMut(AbsentLeaf<'_, '_>) -> Option<T>,
     ) -> Result<Leaf<'_, T>, DbError> {
-        if let Some(seen) = cached.and_then(|cached| self.pool.look_at(cached)) {
-            let node = seen.node();
-            let is_it = node.tree() == tree && node.level() == 0 && node.covers(key);
-            if is_it && seen.is_unchanged() {
-                return Ok(Leaf::InMemory(seen));
-            }
+        if let Some(seen) = cached.and_then(|cached| self.cached_leaf(cached, tree, key)) {
+            return Ok(Leaf::InMemory(seen));
         }
         let found = self.leaf_unless(tree, key, without)?;
         if let Leaf::InMemory(seen) = &found
@@ -120,6 +116,20 @@ impl Trees {
             return Err(DbError::Page { page, what });
         }
         Ok(found)
+    }
+
+    /// The leaf in a cached frame, if it is still there and the key belongs to it.
+    #[inline]
+    pub(super) fn cached_leaf(
+        &self,
+        cached: CachedFrame,
+        tree: u32,
+        key: &[u8],
+    ) -> Option<OptimisticGuard<'_>> {
+        let seen = self.pool.look_at(cached)?;
+        let node = seen.node();
+        let is_it = node.tree() == tree && node.level() == 0 && node.covers(key);
+        (is_it && seen.is_unchanged()).then_some(seen)
     }
 
     /// The node of a level that a key belongs to, and the one above unless it is the root. None
@@ -199,21 +209,27 @@ impl Trees {
     }
 
     /// Puts the value that `snapshot` sees of a key into `value`, or the reference to its pieces,
-    /// and returns the frame of the key's leaf, if that is in memory.
+    /// and returns the frame of the key's leaf, if that is in memory. `cached` is the frame in
+    /// which the leaf was of late.
     #[inline]
     pub(crate) fn get(
         &self,
         tree: u32,
         key: &[u8],
         snapshot: u64,
+        mut cached: Option<CachedFrame>,
         value: &mut Vec<u8>,
     ) -> Result<(Lookup, Option<CachedFrame>), DbError> {
         let mut was_absent = false;
         loop {
-            let leaf = self.leaf_unless(tree, key, |leaf| {
-                was_absent = true;
-                leaf.get(key, value)
-            })?;
+            let cached = cached.take().and_then(|cached| self.cached_leaf(cached, tree, key));
+            let leaf = match cached {
+                Some(seen) => Leaf::InMemory(seen),
+                None => self.leaf_unless(tree, key, |leaf| {
+                    was_absent = true;
+                    leaf.get(key, value)
+                })?,
+            };
             let seen = match leaf {
                 Leaf::InMemory(seen) => seen,
                 Leaf::Without((found, position)) => {

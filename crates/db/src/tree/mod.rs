@@ -15,10 +15,12 @@ mod space_estimate;
 mod split;
 #[cfg(test)]
 mod tests;
+mod together;
 mod visits;
 
 pub(crate) use build::{Build, Place};
 pub(crate) use space_estimate::SpaceEstimate;
+pub(crate) use together::{RECORDS, Wanted};
 pub(crate) use visits::Visits;
 
 use std::sync::Arc;

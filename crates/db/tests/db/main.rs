@@ -19,6 +19,7 @@ mod small_world;
 mod stats;
 mod tables;
 mod threads;
+mod together;
 mod unread;
 mod unreadable_pages;
 mod versions;

@@ -28,11 +28,16 @@ const PARTS: usize = 3;
 /// Pages that are read side by side, at most.
 pub(crate) const TOGETHER: usize = 32;
 
+/// Bytes of pages of the device that a thread keeps memory for, at most.
+const KEPT: usize = 512 << 10;
+
 thread_local! {
     /// The records of a page, while it is made of them.
     static RECORDS: RefCell<[Vec<u8>; PARTS]> = RefCell::new(room());
     /// Pages of the device that hold a record, or all of a page's.
     static PAGES: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(PARTS * MOST));
+    /// The same of several pages.
+    static TOGETHER_PAGES: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::default());
 }
 
 /// Memory for the records of a page.
@@ -50,6 +55,47 @@ pub struct PageRead<'a> {
     pub page: &'a mut [u8],
     /// The words in which it may differ from its base: the read finds them.
     pub changed: ChangedWords,
+}
+
+/// The records of a page, where they were found.
+#[derive(Default)]
+struct FoundParts {
+    parts: [Option<RecordLookup>; PARTS],
+    /// The contents of those that were in memory.
+    copied: [Vec<u8>; PARTS],
+    /// The end of the memory for pages of the device that hold those that were not.
+    end: usize,
+}
+
+impl FoundParts {
+    /// The memory for its pages begins at `begin`.
+    fn new(
+        parts: [Option<RecordLookup>; PARTS],
+        records: &[Vec<u8>; PARTS],
+        begin: usize,
+    ) -> FoundParts {
+        let copied = std::array::from_fn(|part| match parts[part] {
+            Some(RecordLookup::Copied(bytes)) => records[part][..bytes].to_vec(),
+            _ => Vec::new(),
+        });
+        let mut found = FoundParts { parts, copied, end: begin };
+        let pages: usize = found.on_device().map(|at| at.span.pages()).sum();
+        found.end += pages * PAGE;
+        found
+    }
+
+    /// Those that have to be read.
+    fn on_device(&self) -> impl Iterator<Item = &RecordAt> {
+        self.parts.iter().filter_map(|part| match part {
+            Some(RecordLookup::At(at)) => Some(at),
+            _ => None,
+        })
+    }
+}
+
+/// The beginnings of records, of these lengths.
+fn beginnings(records: &[Vec<u8>; PARTS], bytes: [usize; PARTS]) -> [&[u8]; PARTS] {
+    std::array::from_fn(|part| &records[part][..bytes[part]])
 }
 
 /// Reads pages: their records, and those that only parity has.
@@ -92,7 +138,7 @@ impl Reader {
         let is_there = found[0].is_some();
         if is_there {
             let bytes = self.fetch_all(lba, found, records)?;
-            *changed = self.put_together(lba, kept, (records, bytes), into)?;
+            *changed = self.put_together(lba, kept, beginnings(records, bytes), into)?;
         }
         Ok(is_there)
     }
@@ -120,10 +166,9 @@ impl Reader {
         &self,
         lba: u32,
         kept: Option<&PageDelta>,
-        (records, bytes): (&[Vec<u8>; PARTS], [usize; PARTS]),
+        [image, delta, tail]: [&[u8]; PARTS],
         into: &mut [u8],
     ) -> Result<ChangedWords, StoreError> {
-        let [image, delta, tail] = std::array::from_fn(|part| &records[part][..bytes[part]]);
         let whole = unpack(image, into);
         let parts = [delta, kept.map_or(tail, PageDelta::record)];
         match ChangedWords::read(parts, into).filter(|_| whole) {
@@ -141,34 +186,117 @@ impl Reader {
     /// Reads at most [`TOGETHER`] pages, as [`Self::read_page`] reads each, but all their records
     /// that are on the device side by side.
     pub(crate) fn read_pages(&self, reads: &mut [PageRead<'_>]) -> Vec<Result<bool, StoreError>> {
-        // Not kept by the thread as that for one page is: it is a megabyte.
-        let mut records: Vec<_> = reads.iter().map(|_| room()).collect();
-        let mut pages = AlignedBuf::zeroed(reads.len() * PARTS * MOST);
-        let find = |(read, records): (&PageRead<'_>, &mut _)| {
+        TOGETHER_PAGES.with(|pages| {
+            let pages = &mut *pages.borrow_mut();
+            let results = self.read_pages_into(reads, pages);
+            if pages.len() > KEPT {
+                *pages = AlignedBuf::default();
+            }
+            results
+        })
+    }
+
+    /// The same with memory for pages of the device, which grows as it is needed.
+    fn read_pages_into(
+        &self,
+        reads: &mut [PageRead<'_>],
+        pages: &mut AlignedBuf,
+    ) -> Vec<Result<bool, StoreError>> {
+        let mut needed = 0;
+        let mut find = |read: &PageRead<'_>| {
             self.core.check_page(read.lba, read.page)?;
-            self.find_parts(read.lba, read.kept, records)
+            let found = RECORDS.with(|records| {
+                let records = &mut *records.borrow_mut();
+                let found = self.find_parts(read.lba, read.kept, records)?;
+                Ok::<_, StoreError>(FoundParts::new(found, records, needed))
+            })?;
+            needed = found.end;
+            Ok(found)
         };
-        let found: Vec<_> = reads.iter().zip(&mut records).map(find).collect();
-        let parts = found.iter().zip(&mut records).filter_map(|(found, records)| {
-            let found = found.as_ref().ok()?;
-            Some(found.iter().zip(records))
-        });
-        let arrived = self.read_side_by_side(parts.flatten(), &mut pages);
-        let make = |((read, found), records): ((&mut PageRead<'_>, Result<_, _>), &mut _)| {
-            let found: [Option<RecordLookup>; PARTS] = found?;
-            let is_there = found[0].is_some();
+        let mut found: Vec<Result<FoundParts, StoreError>> = reads.iter().map(&mut find).collect();
+        if pages.len() < needed {
+            *pages = AlignedBuf::zeroed(needed);
+        }
+        let arrived = self.read_found(found.iter().flatten(), pages);
+        let mut rest = &mut pages[..];
+        let mut passed = 0;
+        let make = |(read, found): (&mut PageRead<'_>, &mut Result<FoundParts, StoreError>)| {
+            let found = std::mem::replace(found, Ok(FoundParts::default()))?;
+            let (own, behind) = std::mem::take(&mut rest).split_at_mut(found.end - passed);
+            (rest, passed) = (behind, found.end);
+            let is_there = found.parts[0].is_some();
             if is_there {
-                let bytes = match arrived {
-                    Ok(()) => self.compare_all(read.lba, found, records)?,
+                read.changed = match arrived {
+                    Ok(()) => self.make_of(read, found, own)?,
                     // One that can't be read must not keep the others away.
-                    Err(_) => self.fetch_all(read.lba, found, records)?,
+                    Err(_) => self.make_alone(read, found)?,
                 };
-                let parts = (&*records, bytes);
-                read.changed = self.put_together(read.lba, read.kept, parts, read.page)?;
             }
             Ok(is_there)
         };
-        reads.iter_mut().zip(found).zip(&mut records).map(make).collect()
+        reads.iter_mut().zip(&mut found).map(make).collect()
+    }
+
+    /// Reads the records of pages that are on the device, side by side.
+    fn read_found<'f>(
+        &self,
+        found: impl Iterator<Item = &'f FoundParts>,
+        mut pages: &mut [u8],
+    ) -> Result<(), StoreError> {
+        let mut reads = ArrayVec::<ZoneRead<'_>, { TOGETHER * PARTS }>::new();
+        for RecordAt { zone, span, .. } in found.flat_map(FoundParts::on_device) {
+            let (buffer, rest) = pages.split_at_mut(span.pages() * PAGE);
+            pages = rest;
+            let offset = u64::from(span.page) * PAGE as u64;
+            reads.push(ZoneRead { zone: *zone, offset, buffer });
+        }
+        self.core.counters.count_reads(reads.len() as u64);
+        match reads.is_empty() {
+            true => Ok(()),
+            false => Ok(self.core.device.read_all(&mut reads)?),
+        }
+    }
+
+    /// Makes a page of its records, those on the device of the pages that were read.
+    fn make_of(
+        &self,
+        read: &mut PageRead<'_>,
+        found: FoundParts,
+        mut pages: &mut [u8],
+    ) -> Result<ChangedWords, StoreError> {
+        let FoundParts { parts, mut copied, .. } = found;
+        let mut records: [&[u8]; PARTS] = [&[]; PARTS];
+        for ((record, part), copied) in records.iter_mut().zip(parts).zip(&mut copied) {
+            *record = match part {
+                None => &[],
+                Some(RecordLookup::Copied(_)) => copied,
+                Some(RecordLookup::At(at)) => {
+                    let (own, rest) =
+                        std::mem::take(&mut pages).split_at_mut(at.span.pages() * PAGE);
+                    pages = rest;
+                    let own = &mut own[at.span.skip..][..at.span.bytes];
+                    self.compare(read.lba, at, own)?;
+                    own
+                }
+            };
+        }
+        self.put_together(read.lba, read.kept, records, read.page)
+    }
+
+    /// Makes a page of its records, those on the device read for it alone.
+    fn make_alone(
+        &self,
+        read: &mut PageRead<'_>,
+        found: FoundParts,
+    ) -> Result<ChangedWords, StoreError> {
+        RECORDS.with(|records| {
+            let records = &mut *records.borrow_mut();
+            for (record, copied) in records.iter_mut().zip(&found.copied) {
+                record[..copied.len()].copy_from_slice(copied);
+            }
+            let bytes = self.fetch_all(read.lba, found.parts, records)?;
+            self.put_together(read.lba, read.kept, beginnings(records, bytes), read.page)
+        })
     }
 
     /// True if a page has a delta.
@@ -223,17 +351,6 @@ impl Reader {
         PAGES.with(|pages| {
             self.read_side_by_side(found.iter().zip(&mut *into), &mut pages.borrow_mut())
         })?;
-        self.compare_all(lba, found, into)
-    }
-
-    /// Compares records that were read with their sums; returns their bytes, 0 for those that are
-    /// not there.
-    fn compare_all<const N: usize>(
-        &self,
-        lba: u32,
-        found: [Option<RecordLookup>; N],
-        into: &mut [Vec<u8>; N],
-    ) -> Result<[usize; N], StoreError> {
         let mut bytes = [0; N];
         for ((bytes, found), into) in bytes.iter_mut().zip(found).zip(into) {
             *bytes = match found {
@@ -256,7 +373,7 @@ impl Reader {
             Some(RecordLookup::At(at)) => Some((at.zone, at.span, into)),
             _ => None,
         });
-        let mut records: ArrayVec<_, { TOGETHER * PARTS }> = on_device.collect();
+        let mut records: ArrayVec<_, PARTS> = on_device.collect();
         self.core.counters.count_reads(records.len() as u64);
         match &mut records[..] {
             [] => return Ok(()),
@@ -265,7 +382,7 @@ impl Reader {
             }
             _ => {}
         }
-        let mut reads = ArrayVec::<ZoneRead<'_>, { TOGETHER * PARTS }>::new();
+        let mut reads = ArrayVec::<ZoneRead<'_>, PARTS>::new();
         for (&(zone, span, _), pages) in records.iter().zip(pages.chunks_mut(MOST)) {
             let offset = u64::from(span.page) * PAGE as u64;
             reads.push(ZoneRead { zone, offset, buffer: &mut pages[..span.pages() * PAGE] });

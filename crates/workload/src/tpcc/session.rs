@@ -15,6 +15,13 @@ pub(super) struct TpccSession<'s, 'e, E: Engine + 'e> {
 }
 
 impl<'e, E: Engine + 'e> TpccSession<'_, 'e, E> {
+    /// Says that these rows are read or written soon.
+    pub(super) fn prefetch(&mut self, rows: &[(TpccTable, &[u8])]) -> Result<(), E> {
+        let of = |&(table, key): &(TpccTable, _)| (self.tables.of(table), key);
+        let rows: Vec<(E::Table, &[u8])> = rows.iter().map(of).collect();
+        Ok(self.transaction.prefetch(&rows)?)
+    }
+
     /// Reads a row, if it exists.
     pub(super) fn find(
         &mut self,

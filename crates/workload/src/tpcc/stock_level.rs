@@ -38,9 +38,12 @@ impl StockLevel {
         session.get(TpccTable::District, &keys::district(self.district), &mut buffers.row)?;
         let next = district::NEXT_ORDER.of(&buffers.row);
         self.items_of_last_orders(session, next, &mut buffers.found)?;
+        let of = |&item: &u32| keys::stock(self.district.warehouse, item);
+        let keys: Vec<_> = buffers.found.iter().map(of).collect();
+        let rows: Vec<_> = keys.iter().map(|key| (TpccTable::Stock, &key[..])).collect();
+        session.prefetch(&rows)?;
         let mut low = 0;
-        for item in &buffers.found {
-            let key = keys::stock(self.district.warehouse, *item);
+        for key in keys {
             session.get(TpccTable::Stock, &key, &mut buffers.row)?;
             low += u32::from(stock::QUANTITY.of(&buffers.row) < self.threshold);
         }

@@ -46,6 +46,9 @@ pub struct YcsbOptions {
     pub value_bytes: usize,
     /// Operations in a transaction, 1 or more.
     pub operations_per_transaction: u32,
+    /// Transactions that a worker draws before it runs them, 1 or more. If they are several, it
+    /// says first which records they need, so that an engine may read these at once.
+    pub drawn_together: u32,
     /// The order in which records are loaded.
     pub load_order: LoadOrder,
 }
@@ -59,6 +62,7 @@ impl Default for YcsbOptions {
             records: 1_000_000,
             value_bytes: 1000,
             operations_per_transaction: 1,
+            drawn_together: 1,
             load_order: LoadOrder::Hashed,
         }
     }
@@ -91,6 +95,9 @@ impl YcsbOptions {
         }
         if self.operations_per_transaction == 0 {
             return Some(("operations per transaction", "there must be at least one"));
+        }
+        if self.drawn_together == 0 {
+            return Some(("transactions drawn together", "there must be at least one"));
         }
         None
     }

@@ -11,6 +11,7 @@ const SMALL: YcsbOptions = YcsbOptions {
     records: 3000,
     value_bytes: 100,
     operations_per_transaction: 1,
+    drawn_together: 1,
     load_order: LoadOrder::Hashed,
 };
 
@@ -94,6 +95,22 @@ fn several_operations_make_a_transaction() {
 }
 
 #[test]
+fn transactions_that_are_drawn_together_are_those_of_the_mix() {
+    let engine = MemoryEngine::new();
+    let NamedMix { mix, distribution, .. } = "d".parse().unwrap();
+    let options = YcsbOptions { operations_per_transaction: 3, mix, distribution, ..SMALL };
+    let ycsb = loaded(&engine, YcsbOptions { drawn_together: 7, ..options });
+    let before = engine.operations();
+    let report = run(&engine, &ycsb, 2);
+    assert_eq!(report.kinds[mix::OperationKind::Batch as usize].committed, 4000);
+    let after = engine.operations();
+    assert_eq!(after.gets - before.gets + after.puts - before.puts, 12_000);
+    // Those that were drawn and not run are given up.
+    assert!(ycsb.ids.settled() >= 3000 + after.puts - before.puts);
+    assert!(violated(&engine, &ycsb).is_empty());
+}
+
+#[test]
 fn the_same_seed_leads_to_the_same_content() {
     let content = |seed| {
         let engine = MemoryEngine::new();
@@ -147,6 +164,7 @@ fn impossible_options_are_refused() {
     for options in [
         YcsbOptions { records: 0, ..SMALL },
         YcsbOptions { operations_per_transaction: 0, ..SMALL },
+        YcsbOptions { drawn_together: 0, ..SMALL },
         YcsbOptions { distribution: Distribution::Zipf(f64::NAN), ..SMALL },
         YcsbOptions { mix: Mix { read: 1, ..SMALL.mix }, ..SMALL },
     ] {

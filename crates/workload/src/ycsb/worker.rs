@@ -1,5 +1,7 @@
-//! A worker: draws operations, and runs a number of them in each transaction.
+//! A worker: draws operations, and runs a number of them in each transaction. It may draw those of
+//! several transactions ahead, so that the engine reads at once what they need.
 
+use std::collections::VecDeque;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -23,6 +25,8 @@ pub struct YcsbWorker<T> {
     ids: Arc<Ids>,
     chooser: Chooser,
     random: Random,
+    /// Those of transactions that are not run yet, the next ones first.
+    drawn: VecDeque<YcsbOperation>,
     operations: Vec<YcsbOperation>,
     desk: Terminal<T>,
 }
@@ -48,6 +52,7 @@ impl<T: Copy> YcsbWorker<T> {
             ids,
             chooser: Chooser::new(options.distribution, options.records),
             random,
+            drawn: VecDeque::new(),
             operations: Vec::with_capacity(options.operations_per_transaction as usize),
             desk: Terminal {
                 table,
@@ -59,16 +64,34 @@ impl<T: Copy> YcsbWorker<T> {
     }
 
     fn draw(&mut self) {
-        self.operations.clear();
-        for _ in 0..self.options.operations_per_transaction {
+        let transactions = self.options.drawn_together;
+        for _ in 0..transactions * self.options.operations_per_transaction {
             let kind = self.options.mix.draw(&mut self.random);
             let id = match kind {
                 OperationKind::Insert => self.ids.take(),
                 _ => self.chooser.choose(&mut self.random, self.ids.settled()),
             };
             let rows = if kind == OperationKind::Scan { self.random.between(1, SCAN) } else { 0 };
-            self.operations.push(YcsbOperation { kind, id, rows });
+            self.drawn.push_back(YcsbOperation { kind, id, rows });
         }
+    }
+
+    /// The operations of the next transaction.
+    fn next_operations<E: Engine<Table = T>>(&mut self, engine: &E) -> Result<(), E> {
+        if self.drawn.is_empty() {
+            self.draw();
+            if self.options.drawn_together > 1 {
+                let keys: Vec<_> = self.drawn.iter().map(|operation| key(operation.id)).collect();
+                let records: Vec<_> = keys.iter().map(|key| (self.desk.table, &key[..])).collect();
+                let mut transaction = engine.begin(Access::ReadOnly)?;
+                transaction.prefetch(&records)?;
+                transaction.commit()?;
+            }
+        }
+        self.operations.clear();
+        let operations = self.options.operations_per_transaction as usize;
+        self.operations.extend(self.drawn.drain(..operations));
+        Ok(())
     }
 
     fn access(&self) -> Access {
@@ -86,9 +109,16 @@ impl<T: Copy> YcsbWorker<T> {
     }
 }
 
+impl<T> Drop for YcsbWorker<T> {
+    fn drop(&mut self) {
+        let inserts = self.drawn.iter().filter(|drawn| drawn.kind == OperationKind::Insert);
+        inserts.for_each(|insert| self.ids.settle(insert.id));
+    }
+}
+
 impl<E: Engine> Worker<E> for YcsbWorker<E::Table> {
     fn step(&mut self, engine: &E) -> Result<Done, E> {
-        self.draw();
+        self.next_operations(engine)?;
         let access = self.access();
         let YcsbWorker { random, operations, desk, .. } = self;
         let result = attempt(engine, access, |transaction| {

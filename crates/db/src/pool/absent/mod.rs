@@ -269,6 +269,27 @@ impl AbsentCache {
         Some(if is_short { Memory::Short } else { Memory::Enough })
     }
 
+    /// True if [`Self::get`] finds a row, as it is now.
+    pub(crate) fn can_get(&self, page: u32, key: &[u8]) -> bool {
+        self.state(page).use_rows(page).is_some_and(|rows| rows.get(key).is_some())
+    }
+
+    /// True if [`Self::change`] does not need the page, as it is now: it has `room` bytes free.
+    pub(crate) fn can_change(
+        &self,
+        page: u32,
+        key: &[u8],
+        change: Change<'_>,
+        room: Option<u32>,
+    ) -> bool {
+        let Some(room) = room.filter(|_| self.most_bytes() > 0) else { return false };
+        let state = self.state(page);
+        match state.slots.find(page) {
+            Some(slot) => state.slots.parts(slot).rows.can_change(key, change, room as usize),
+            None => Rows::default().can_change(key, change, room as usize),
+        }
+    }
+
     /// Notes that a page had to be read for a record.
     pub(crate) fn note(&self, page: u32, key: &[u8]) {
         if self.most_bytes() > 0 {

@@ -137,6 +137,32 @@ impl Rows {
         self.find(key).is_some_and(|at| self.marks(&at) & CHANGED != 0)
     }
 
+    /// True if [`Self::change`] does not need the page, which has `room` bytes free.
+    pub(crate) fn can_change(&self, key: &[u8], change: Change<'_>, room: usize) -> bool {
+        let known = self.find(key).filter(|at| at.has_value);
+        self.is_in_place(known.as_ref(), change) || self.can_add(key, change, room)
+    }
+
+    /// True if a change leaves a record, which is known, as long as it is.
+    fn is_in_place(&self, known: Option<&At>, change: Change<'_>) -> bool {
+        known.is_some_and(|at| match change.kind {
+            WriteKind::Put => {
+                self.marks(at) & DELETED == 0 && at.end - at.value == change.value.len()
+            }
+            WriteKind::Patch => true,
+            WriteKind::Delete | WriteKind::PutOverflow => false,
+        })
+    }
+
+    /// True if what a change makes of a record can wait, whatever the page has of it.
+    fn can_add(&self, key: &[u8], change: Change<'_>, room: usize) -> bool {
+        match change.kind {
+            WriteKind::Put => self.have_room(key, change.value, room),
+            WriteKind::Delete => self.have_room(key, &[], usize::MAX),
+            WriteKind::Patch | WriteKind::PutOverflow => false,
+        }
+    }
+
     /// Makes the change of a record that the log has at `position`, after `keep` got a function
     /// that appends the old value, or says that only the page has it. False if the change needs the
     /// page, which has `room` bytes free.
@@ -150,20 +176,8 @@ impl Rows {
         let at = self.find(key);
         let known = at.as_ref().filter(|at| at.has_value);
         let value = known.map(|at| at.value..at.end);
-        let is_deleted = known.is_some_and(|at| self.marks(at) & DELETED != 0);
-        let in_place = match change.kind {
-            WriteKind::Put => {
-                !is_deleted && value.as_ref().is_some_and(|old| old.len() == change.value.len())
-            }
-            WriteKind::Patch => value.is_some(),
-            WriteKind::Delete | WriteKind::PutOverflow => false,
-        };
-        let is_made = in_place
-            || match change.kind {
-                WriteKind::Put => self.have_room(key, change.value, room),
-                WriteKind::Delete => self.have_room(key, &[], usize::MAX),
-                WriteKind::Patch | WriteKind::PutOverflow => false,
-            };
+        let in_place = self.is_in_place(known, change);
+        let is_made = in_place || self.can_add(key, change, room);
         if !is_made {
             return false;
         }
