@@ -60,6 +60,8 @@ impl Core {
 
     /// Writes all changed pages, and releases the log: nothing has to be recovered then.
     pub(crate) fn checkpoint_all(&self) -> Result<(), DbError> {
+        let wal = self.trees.wal();
+        wal.wait(wal.end())?;
         self.trees.pool.load_lacking(CLEAN)?;
         self.purge_ghosts(usize::MAX);
         self.checkpoint_to(CLEAN)

@@ -280,9 +280,7 @@ impl Db {
     /// # Errors
     /// An error of the device.
     pub fn checkpoint(&self) -> Result<(), DbError> {
-        let wal = self.core.trees.wal();
         self.core.purge_all();
-        wal.wait(wal.end())?;
         self.core.checkpoint_all()
     }
 

@@ -112,7 +112,7 @@ impl Db {
         core.purge_all();
         // No page changes its place meanwhile.
         let _no_visits = core.trees.visits.pause();
-        self.checkpoint()?;
+        core.checkpoint_all()?;
         let mut check = Check::default();
         let mut reached = Used::none(core.trees.pages.limit());
         reached.set(LABEL_PAGE, true)?;
