@@ -60,10 +60,22 @@ impl Core {
 
     /// Writes all changed pages, and releases the log: nothing has to be recovered then.
     pub(crate) fn checkpoint_all(&self) -> Result<(), DbError> {
+        self.make_all_visits()?;
+        self.write_all()
+    }
+
+    /// Gives pages the changes that wait for them, removes all ghosts that no snapshot sees, and
+    /// makes all visits of leaves.
+    pub(crate) fn make_all_visits(&self) -> Result<(), DbError> {
+        self.trees.pool.load_lacking(CLEAN)?;
+        self.purge_all();
+        Ok(())
+    }
+
+    /// Writes all changed pages, and releases the log.
+    pub(crate) fn write_all(&self) -> Result<(), DbError> {
         let wal = self.trees.wal();
         wal.wait(wal.end())?;
-        self.trees.pool.load_lacking(CLEAN)?;
-        self.purge_ghosts(usize::MAX);
         self.checkpoint_to(CLEAN)
     }
 
@@ -111,8 +123,10 @@ impl Core {
         let trees = &self.trees;
         let end = trees.wal().end() + 1;
         let open = trees.window.first_open().unwrap_or(end).min(end);
-        let pinned = trees.pages.first_pinned().unwrap_or(open);
-        let freed = trees.pages.first_freed().unwrap_or(open);
-        open.min(pinned).min(freed).min(trees.pool.needs_log_from())
+        let pinned = || trees.pages.first_pinned().unwrap_or(open);
+        let needed = open.min(pinned()).min(trees.pool.needs_log_from());
+        // A page that is freed is pinned on its way from the pool.
+        let needed = needed.min(pinned());
+        needed.min(trees.pages.first_freed().unwrap_or(open))
     }
 }

@@ -280,7 +280,6 @@ impl Db {
     /// # Errors
     /// An error of the device.
     pub fn checkpoint(&self) -> Result<(), DbError> {
-        self.core.purge_all();
         self.core.checkpoint_all()
     }
 

@@ -26,6 +26,10 @@ struct State {
     next: u32,
     /// Freed by the record at a position, in the order of the log.
     freed: VecDeque<(u64, u32)>,
+    /// Freed pages, not yet trimmed, that had changes which only the log has: the log position of
+    /// the first change of each. Until the page is trimmed recovery finds its old version, so it
+    /// needs all of them.
+    changed: BTreeMap<u32, u64>,
     /// Reserved for commits that are under way.
     reserved: u32,
     /// Positions from which on the log is needed, for pages that are on their way in or out: how
@@ -92,6 +96,15 @@ impl Pages {
         state.freed.insert(behind, (position, page));
     }
 
+    /// The same of a page with changes that the device does not have, from the log position
+    /// `changed_from` on.
+    pub(crate) fn free_changed(&self, position: u64, page: u32, changed_from: u64) {
+        if changed_from < position {
+            self.state().changed.insert(page, changed_from);
+        }
+        self.free(position, page);
+    }
+
     /// A freed page that may be trimmed, as the log is durable up to the record that freed it. The
     /// caller trims it and calls [`Pages::trimmed`]; until then the log is needed.
     pub(crate) fn next_freed(&self, durable: u64) -> Option<(u64, u32)> {
@@ -101,15 +114,19 @@ impl Pages {
     /// A freed page was trimmed, and can be used again.
     pub(crate) fn trimmed(&self, freed: (u64, u32)) {
         let mut state = self.state();
+        state.changed.remove(&freed.1);
         if let Some(index) = state.freed.iter().position(|&other| other == freed) {
             state.freed.remove(index);
             state.free.push(freed.1);
         }
     }
 
-    /// The log position of the first page that is freed, and not yet trimmed.
+    /// The log position from which recovery needs what was logged of the pages that are freed, and
+    /// not yet trimmed.
     pub(crate) fn first_freed(&self) -> Option<u64> {
-        self.state().freed.front().map(|&(position, _)| position)
+        let state = self.state();
+        let freed = state.freed.front().map(|&(position, _)| position);
+        freed.into_iter().chain(state.changed.values().copied()).min()
     }
 
     /// The log is needed from a position on, until it is unpinned.
@@ -216,5 +233,19 @@ mod tests {
         assert!(pages.reserve(5).is_err());
         drop(first);
         assert!(pages.reserve(10).is_ok());
+    }
+
+    #[test]
+    fn a_freed_page_needs_the_log_from_its_first_change_that_the_device_lacks() {
+        let pages = Pages::new(10);
+        pages.begin(&Used::none(10));
+        let (first, second) = (pages.take().unwrap(), pages.take().unwrap());
+        pages.free_changed(20, first, 5);
+        pages.free_changed(15, second, u64::MAX);
+        assert_eq!(pages.first_freed(), Some(5));
+        pages.trimmed((15, second));
+        assert_eq!(pages.first_freed(), Some(5));
+        pages.trimmed((20, first));
+        assert_eq!(pages.first_freed(), None);
     }
 }

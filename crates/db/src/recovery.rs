@@ -47,7 +47,6 @@ pub(crate) fn recover(core: &Core, progress: Option<&Progress>) -> Result<Recove
     let recovered = Recovery { core, progress, found: Recovered::default() }.run(&stored)?;
     read_catalog(core)?;
     if recovered != Recovered::default() {
-        core.purge_all();
         core.checkpoint_all()?;
     }
     Ok(recovered)

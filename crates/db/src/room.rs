@@ -48,7 +48,6 @@ impl Core {
             }
             // Leaves that are empty may wait for their visit. Commits that are under way do not
             // wait for this one.
-            self.purge_all();
             self.checkpoint_all()?;
             self.trees.trim_freed()?;
             is_written = true;

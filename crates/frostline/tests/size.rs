@@ -57,6 +57,10 @@ fn a_file_is_small_when_empty_grows_with_its_records_and_shrinks_when_they_go() 
     let emptied = taken(&path);
     println!("closed: {emptied:?}");
 
+    let db = Db::open(&path).unwrap();
+    assert!(db.read().unwrap().first(db.table("t").unwrap()).unwrap().is_none());
+    db.close().unwrap();
+
     let data = RECORDS * (8 + VALUE as u64);
     assert!(empty.0 < 1 << 20 && empty.1 < 1 << 20, "{empty:?}");
     assert!(full.0 <= data * 3 / 2 && full.1 <= data * 3 / 2, "{full:?}");

@@ -109,10 +109,10 @@ impl Db {
     /// A database or a device that no longer works at all. Damage is no error, but a [`Finding`].
     pub fn check(&self) -> Result<Check, DbError> {
         let core = self.core();
-        core.purge_all();
+        core.make_all_visits()?;
         // No page changes its place meanwhile.
         let _no_visits = core.trees.visits.pause();
-        core.checkpoint_all()?;
+        core.write_all()?;
         let mut check = Check::default();
         let mut reached = Used::none(core.trees.pages.limit());
         reached.set(LABEL_PAGE, true)?;
