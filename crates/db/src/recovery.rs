@@ -203,7 +203,7 @@ fn redo_change(
         GIVE => {
             let (runs, _) = parse_give(record).ok_or(malformed("frees no pages"))?;
             runs.into_iter().flat_map(Run::pages).try_for_each(|page| {
-                // What came into them later is in the log as well.
+                // The log also has what was written to them later.
                 used.set(page, false)?;
                 trees.pool.forget(page)
             })

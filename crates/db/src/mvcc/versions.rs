@@ -30,15 +30,15 @@ pub(crate) enum Lookup {
     Overflow,
 }
 
-/// What a snapshot sees of a record.
+/// The state of a record that a snapshot sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// The state in the tree.
     Newest,
     /// An older version.
     Older(Lookup),
-    /// An older version that nobody has read: it is in the record's page, which is absent and gets
-    /// the record's change only when it is loaded.
+    /// An older version that only the record's page has. The page is absent, and gets the record's
+    /// change when it is loaded.
     InPage,
 }
 

@@ -46,7 +46,7 @@ impl Trees {
     /// Loads the leaves of so many records, at most [`RECORDS`], that are in no frame: level by
     /// level, those of a level side by side. `without` says of a record whose leaf is absent whether
     /// it can do without; `found` gets each leaf that is in a frame. A page that can't be read stays
-    /// absent, and who needs it gets the error. No latch may be held.
+    /// absent, and the next access to it gets the error. No latch may be held.
     pub(crate) fn load_leaves<'k>(
         &self,
         count: usize,
@@ -73,7 +73,7 @@ impl Trees {
                     Ok(WayEnd::Leaf(frame)) => {
                         found(index, FoundLeaf { frame, was_absent: were_absent & bit != 0 });
                     }
-                    // Who needs the record gets the error.
+                    // The next access to the record gets the error.
                     Ok(WayEnd::Without) | Err(_) => {}
                 }
                 pending &= !bit;

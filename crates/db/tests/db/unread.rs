@@ -40,7 +40,7 @@ fn key(n: u32) -> Vec<u8> {
     }
 }
 
-/// What a transaction or a map is told to do: a value, or none if the record is deleted.
+/// A change for a transaction or a map: a value, or none if the record is deleted.
 fn change(rng: &mut StdRng) -> (Vec<u8>, Option<Vec<u8>>) {
     let key = key(rng.random_range(0..KEYS));
     let len = match rng.random_range(0..10) {

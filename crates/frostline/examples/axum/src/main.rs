@@ -18,7 +18,7 @@ use frostline::{Db, Table};
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Clone)]
 struct Shared {
     db: Arc<Db>,

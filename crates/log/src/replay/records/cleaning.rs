@@ -130,7 +130,7 @@ impl<S: Scheme> RecordReplay<S> {
                 into.push((lba, Extent { slot, units }));
                 valid += units;
             }
-            // What pads a chunk, or the zone, is passed unit by unit.
+            // Padding of a chunk or of the zone is passed unit by unit.
             offset += units.max(1);
         }
         assert_eq!(valid, self.log().valid_in(zone), "valid units of zone {zone}");
