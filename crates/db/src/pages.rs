@@ -96,13 +96,10 @@ impl Pages {
         state.freed.insert(behind, (position, page));
     }
 
-    /// The same of a page with changes that the device does not have, from the log position
-    /// `changed_from` on.
-    pub(crate) fn free_changed(&self, position: u64, page: u32, changed_from: u64) {
-        if changed_from < position {
-            self.state().changed.insert(page, changed_from);
-        }
-        self.free(position, page);
+    /// A page that is about to be freed has changes that the device lacks, from the log position
+    /// `from` on. That log is needed until the page is trimmed.
+    pub(crate) fn keep_log(&self, page: u32, from: u64) {
+        self.state().changed.insert(page, from);
     }
 
     /// A freed page that may be trimmed, as the log is durable up to the record that freed it. The
@@ -240,8 +237,9 @@ mod tests {
         let pages = Pages::new(10);
         pages.begin(&Used::none(10));
         let (first, second) = (pages.take().unwrap(), pages.take().unwrap());
-        pages.free_changed(20, first, 5);
-        pages.free_changed(15, second, u64::MAX);
+        pages.keep_log(first, 5);
+        pages.free(20, first);
+        pages.free(15, second);
         assert_eq!(pages.first_freed(), Some(5));
         pages.trimmed((15, second));
         assert_eq!(pages.first_freed(), Some(5));

@@ -205,7 +205,7 @@ fn redo_change(
             runs.into_iter().flat_map(Run::pages).try_for_each(|page| {
                 // The log also has what was written to them later.
                 used.set(page, false)?;
-                trees.pool.forget(page)
+                trees.pool.forget(page, |_| ())
             })
         }
         _ => Err(malformed("is of no known kind")),

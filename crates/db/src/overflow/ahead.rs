@@ -91,7 +91,7 @@ impl<'d> Ahead<'d> {
             }
         };
         for &page in &pages {
-            trees.pool.forget(page)?;
+            trees.pool.forget(page, |_| ())?;
         }
         self.taken += count as u32;
         trees.wal().wait(position)?;

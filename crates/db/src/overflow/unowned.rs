@@ -142,7 +142,7 @@ impl Core {
         let _pinned = Pinned::from_now(self);
         let position = transaction.commit_soon()?.0;
         for page in freed.into_iter().flat_map(Run::pages) {
-            self.trees.pool.forget(page)?;
+            self.trees.pool.forget(page, |from| self.trees.pages.keep_log(page, from))?;
             self.trees.pages.free(position, page);
         }
         Ok(position)

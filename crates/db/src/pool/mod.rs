@@ -301,9 +301,10 @@ impl Pool {
         self.residency().create(page, frame)
     }
 
-    /// Drops a page from memory without writing it: it is free.
-    pub(crate) fn forget(&self, page: u32) -> Result<(), DbError> {
-        self.residency().forget(page)
+    /// Drops a page from memory without writing it: it is free. `keep_log` is as for
+    /// [`Self::drop_held`].
+    pub(crate) fn forget(&self, page: u32, keep_log: impl Fn(u64)) -> Result<(), DbError> {
+        self.residency().forget(page, keep_log)
     }
 
     /// A page that was not in use is a node on the device from now on.
@@ -326,9 +327,10 @@ impl Pool {
         Hotness { origin: VALUES, ..Hotness::default() }
     }
 
-    /// Drops a latched page from memory without writing it: it is free.
-    pub(crate) fn drop_held(&self, held: ExclusiveGuard<'_>) {
-        self.residency().free(held);
+    /// Drops a latched page from memory without writing it: it is free. If it has changes that the
+    /// device lacks, `keep_log` gets the log position of the first one before.
+    pub(crate) fn drop_held(&self, held: ExclusiveGuard<'_>, keep_log: impl FnOnce(u64)) {
+        self.residency().free(held, keep_log);
     }
 
     /// Names a tree in hotness records: `number` for its inner nodes and leaves.

@@ -89,7 +89,7 @@ impl Residency {
         page: u32,
         frame: FreeFrame<'_>,
     ) -> Result<ExclusiveGuard<'_>, DbError> {
-        self.forget(page)?;
+        self.forget(page, |_| ())?;
         let frame = frame.take();
         let mut held = self.frames.hold(frame);
         held.bytes().note(ChangedWords::forget_base);
@@ -98,14 +98,15 @@ impl Residency {
         Ok(held)
     }
 
-    /// To unused, from wherever the page is: it is free.
-    pub(crate) fn forget(&self, page: u32) -> Result<(), DbError> {
+    /// To unused, from wherever the page is: it is free. If it has changes that the device lacks,
+    /// `keep_log` gets the log position of the first one before they are gone.
+    pub(crate) fn forget(&self, page: u32, keep_log: impl Fn(u64)) -> Result<(), DbError> {
         loop {
             match self.table.residence(page)? {
                 Residence::Unused => return Ok(()),
                 Residence::Absent(_) => {
                     if self.table.free_absent(page)? {
-                        self.absent.forget(page);
+                        self.absent.forget(page, keep_log);
                         return Ok(());
                     }
                 }
@@ -113,7 +114,7 @@ impl Residency {
                 Residence::Loading => std::thread::yield_now(),
                 Residence::Frame(frame) => {
                     if let Some(held) = self.frames.try_hold_page(frame, page) {
-                        self.free(held);
+                        self.free(held, keep_log);
                         return Ok(());
                     }
                 }
@@ -121,10 +122,14 @@ impl Residency {
         }
     }
 
-    /// From a frame to unused: the held page is free, and is not written.
-    pub(crate) fn free(&self, mut held: ExclusiveGuard<'_>) {
+    /// From a frame to unused: the held page is free, and is not written. `keep_log` is as above.
+    pub(crate) fn free(&self, mut held: ExclusiveGuard<'_>, keep_log: impl FnOnce(u64)) {
         let (frame, page) = (held.frame(), held.page());
-        self.absent.forget(page);
+        let from = held.header().needs_log_from();
+        if from != CLEAN {
+            keep_log(from);
+        }
+        self.absent.forget(page, |_| ());
         // Optimistic guards of the page must fail.
         held.changed();
         self.table.free(page, frame);

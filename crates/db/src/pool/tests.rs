@@ -159,7 +159,7 @@ impl World {
 
     fn free(&mut self, page: u32) {
         let _writer = self.pool.evictor();
-        self.pool.forget(page).unwrap();
+        self.pool.forget(page, |_| ()).unwrap();
         self.pool.space().trim(page).unwrap();
         self.expected[page as usize] = None;
     }
@@ -429,7 +429,7 @@ fn a_page_that_is_freed_while_it_is_absent_is_not_loaded_again() {
         }
     }
     assert!(world.is_absent(0), "other pages needed its frame");
-    world.pool.forget(0).unwrap();
+    world.pool.forget(0, |_| ()).unwrap();
     assert!(world.pool.is_unused(0));
     assert!(world.pool.look(0).is_err(), "it was loaded");
     world.create(0);

@@ -137,12 +137,12 @@ impl Trees {
 
     /// Frees a held page, by the log record at `position`.
     fn free(&self, held: ExclusiveGuard<'_>, position: u64) {
-        let (page, changed_from) = (held.page(), held.header().needs_log_from());
+        let page = held.page();
         // On its way from the pool to the freed pages.
-        self.pages.pin(changed_from.min(position));
-        self.pool.drop_held(held);
-        self.pages.free_changed(position, page, changed_from);
-        self.pages.unpin(changed_from.min(position));
+        self.pages.pin(position);
+        self.pool.drop_held(held, |from| self.pages.keep_log(page, from));
+        self.pages.free(position, page);
+        self.pages.unpin(position);
     }
 
     /// A root that has one child only takes its content. True if it did.

@@ -65,7 +65,7 @@ impl Trees {
         }
         for page in changes.freed {
             if self.is_older(used, page, position)? {
-                self.pool.forget(page)?;
+                self.pool.forget(page, |_| ())?;
                 used.set(page, false)?;
             }
         }

@@ -112,7 +112,7 @@ impl Trees {
     /// A page that was made is not needed, because of an error.
     fn undo_create(&self, held: ExclusiveGuard<'_>, error: DbError) -> DbError {
         let page = held.page();
-        self.pool.drop_held(held);
+        self.pool.drop_held(held, |_| ());
         self.pages.give_back(page);
         error
     }

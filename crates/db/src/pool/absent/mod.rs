@@ -361,9 +361,14 @@ impl AbsentCache {
         Ok(())
     }
 
-    /// Forgets all parts of a page, which is free.
-    pub(crate) fn forget(&self, page: u32) {
+    /// Forgets all parts of a page, which is free. If some of them are changes, `keep_log` gets the
+    /// log position of the first one before.
+    pub(crate) fn forget(&self, page: u32, keep_log: impl FnOnce(u64)) {
         self.state(page).alter(page, |parts| {
+            let from = parts.dirty_from();
+            if from != CLEAN {
+                keep_log(from);
+            }
             assert!(
                 !parts.delta.is_in_use(),
                 "page {page} is free, and its delta is being written"

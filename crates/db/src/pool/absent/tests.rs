@@ -107,7 +107,7 @@ fn rows_that_were_used_stay_and_pages_that_lack_changes_are_named() {
         .unwrap();
     assert_eq!((cache.needs_log_from(), get(&cache, 16)), (CLEAN, false), "it is in the page");
     assert!(get(&cache, 208));
-    cache.forget(208);
+    cache.forget(208, |_| ());
     assert!(!get(&cache, 208));
 }
 
