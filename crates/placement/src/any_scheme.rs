@@ -1,7 +1,7 @@
 //! A scheme whose type its caller does not know at compile time. A store holds its scheme like
 //! this, a simulator for all but runs of whole pages, and an isolating scheme its inner scheme.
 
-use crate::build::{Foresight, Info, Setup};
+use crate::build::{Info, Setup};
 use crate::choice::Choice;
 use crate::erased::{AnyState, Erased, MOST_WORDS};
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
@@ -10,7 +10,7 @@ use crate::methods::methods;
 use crate::params::{BuildError, Params};
 use crate::scheme::Scheme;
 use crate::victims::VictimPolicy;
-use crate::wants::Wants;
+use crate::wants::{Foresight, Wants};
 use crate::zones::{ShortLiving, ZoneView};
 
 /// A scheme of any type whose page state fits into `WORDS` words of 64 bits.

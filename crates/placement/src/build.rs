@@ -7,17 +7,6 @@ use crate::params::{BuildError, Param};
 use crate::recogniser::Recogniser;
 use crate::semantics::Semantics;
 
-/// Knowledge of the future that a scheme is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Foresight {
-    /// Nothing: it can run on a device.
-    None,
-    /// The mean lifespan of each page over the whole trace, and which write of a page is its last.
-    Rates,
-    /// The lifespan of every single write.
-    Lifespans,
-}
-
 /// The description of a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
@@ -57,9 +46,9 @@ pub struct Setup<'a> {
     pub semantics: Semantics,
     /// Seed of the scheme's random numbers.
     pub seed: u64,
-    /// Mean lifespan of each LBA (infinite if written once), for [`Foresight::Rates`].
+    /// Mean lifespan of each LBA (infinite if written once), for [`Foresight::Rates`](crate::Foresight::Rates).
     pub mean_lifespans: Option<&'a [f32]>,
-    /// Lifespan of each user write, for [`Foresight::Lifespans`].
+    /// Lifespan of each user write, for [`Foresight::Lifespans`](crate::Foresight::Lifespans).
     pub lifespans: Option<&'a [u32]>,
     /// True if user writes and relocations come with [`Hotness`](crate::Hotness) records.
     pub has_hotness: bool,

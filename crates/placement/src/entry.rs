@@ -1,8 +1,8 @@
 //! A scheme as the registry lists it.
 
-use crate::build::{Foresight, Info};
+use crate::build::Info;
 use crate::scheme::Scheme;
-use crate::wants::Victims;
+use crate::wants::{Foresight, Victims};
 
 /// A scheme of the registry.
 #[derive(Clone, Copy, Debug)]

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use crate::any_scheme::AnyScheme;
-use crate::build::{Foresight, Info, Setup};
+use crate::build::{Info, Setup};
 use crate::entry::{Entry, entry};
 use crate::erased::{AnyState, INNER_WORDS};
 use crate::params::{BuildError, Params};
 use crate::scheme::Scheme;
+use crate::wants::Foresight;
 
 /// A scheme of another crate, for a [`Registry`](crate::registry::Registry).
 ///

@@ -82,7 +82,7 @@ mod zone_lifespan;
 mod zones;
 
 pub use any_scheme::AnyScheme;
-pub use build::{Foresight, Info, MakeInner, MakeRecogniser, Room, Setup};
+pub use build::{Info, MakeInner, MakeRecogniser, Room, Setup};
 pub use choice::Choice;
 pub use classifier::{Classified, Classifier, ClassifierSetup, LARGEST_CLASSIFIER, MakeClassifier};
 pub use clock::Clock;
@@ -107,6 +107,6 @@ pub use short_lived::{MEMORY, ShortLived};
 pub use spec::{SchemeSpec, build_inner};
 pub use victims::VictimPolicy;
 pub use visitor::Visitor;
-pub use wants::{LARGEST_MEMORY, Victims, Wants};
+pub use wants::{Foresight, LARGEST_MEMORY, Victims, Wants};
 pub use zone_lifespan::ZoneLifespan;
 pub use zones::{ShortLiving, ZoneColumns, ZoneView};

@@ -1,10 +1,19 @@
 //! The parts of a log that a scheme takes part in.
 
-use crate::build::Foresight;
-
 /// The most bytes of a scheme's [`memory`](crate::Scheme::memory), unless the scheme sets another
 /// bound; also the bound for an inner scheme.
 pub const LARGEST_MEMORY: usize = 1 << 10;
+
+/// Knowledge of the future that a scheme is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Foresight {
+    /// Nothing: it can run on a device.
+    None,
+    /// The mean lifespan of each page over the whole trace, and which write of a page is its last.
+    Rates,
+    /// The lifespan of every single write.
+    Lifespans,
+}
 
 /// The wishes of a scheme besides that its pages are placed: what it is told, asked and given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

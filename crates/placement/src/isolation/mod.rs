@@ -32,7 +32,7 @@ pub use predictor::Predictor;
 pub use recognition::Recognition;
 
 use crate::any_scheme::AnyScheme;
-use crate::build::{Foresight, Info, Setup};
+use crate::build::{Info, Setup};
 use crate::choice::Choice;
 use crate::erased::INNER_WORDS;
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
@@ -41,7 +41,7 @@ use crate::page::PageState;
 use crate::params::{BuildError, Param, Params, Value};
 use crate::scheme::Scheme;
 use crate::victims::VictimPolicy;
-use crate::wants::Wants;
+use crate::wants::{Foresight, Wants};
 use crate::zones::ZoneView;
 
 /// A scheme made of an inner scheme and a predictor of frozen pages.

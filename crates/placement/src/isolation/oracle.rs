@@ -1,10 +1,11 @@
 //! An oracle: it knows the future, so its frozen pages bound what any recogniser can reach.
 
 use super::predictor::Predictor;
-use crate::build::{Foresight, Setup};
+use crate::build::Setup;
 use crate::events::{Pages, Request, UserWrite, Victim};
 use crate::page::PageState;
 use crate::params::BuildError;
+use crate::wants::Foresight;
 
 /// Knows whether a page will be written again.
 pub struct Oracle;

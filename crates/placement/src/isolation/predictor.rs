@@ -1,9 +1,10 @@
 //! The part of an isolating scheme that predicts which pages are frozen.
 
-use crate::build::{Foresight, Setup};
+use crate::build::Setup;
 use crate::events::{Pages, Request, UserWrite, Victim};
 use crate::page::PageState;
 use crate::params::BuildError;
+use crate::wants::Foresight;
 
 /// Predicts which pages are frozen: a recogniser at work, or an oracle.
 pub trait Predictor: Send + Sized + 'static {

@@ -2,12 +2,13 @@
 //! page.
 
 use super::predictor::Predictor;
-use crate::build::{Foresight, Setup};
+use crate::build::Setup;
 use crate::events::{Pages, Request, UserWrite, Victim};
 use crate::params::BuildError;
 use crate::past::{Past, Requests};
 use crate::recogniser::{Candidates, Recogniser};
 use crate::verdicts::Verdicts;
+use crate::wants::Foresight;
 
 /// A recogniser at work, and the pages whose fate it follows.
 pub struct Recognition {
