@@ -58,6 +58,11 @@ impl<S: Scheme> ZoneLog<S> {
         self.free.len()
     }
 
+    /// The zones that are open.
+    pub fn open_zones(&self) -> impl Iterator<Item = u32> {
+        self.open_zones.iter().copied().filter(|&zone| zone != 0)
+    }
+
     /// True if a zone takes more pages.
     pub fn is_open(&self, zone: u32) -> bool {
         self.open_zones.get(self.zones.class(zone)) == Some(&zone)

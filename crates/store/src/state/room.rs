@@ -18,7 +18,7 @@
 //!
 //! [`Super::whole_pages`]: crate::format::Super::whole_pages
 
-use frostline_log::{LogError, ZoneImage};
+use frostline_log::LogError;
 
 use crate::StoreError;
 use crate::format::PAGE;
@@ -254,11 +254,14 @@ impl State {
     pub(crate) fn written_bytes(&self) -> (u64, u64) {
         let zone = u64::from(self.layout.fixed.device_pages) * PAGE as u64;
         let total = self.zones.len().saturating_sub(1) as u64 * zone;
-        let written = |image: ZoneImage| match image.sealed_at {
-            Some(_) => zone,
-            None => u64::from(self.zones.get(image.zone).pages) * PAGE as u64,
-        };
-        let written: u64 = self.volume.log().images().into_iter().map(written).sum();
+        // Sealed zones count whole, as nothing more is written to them.
+        let log = self.volume.log();
+        let (mut sealed, mut open_pages) = (log.zones().live(), 0);
+        for open in log.open_zones() {
+            sealed -= 1;
+            open_pages += u64::from(self.zones.get(open).pages);
+        }
+        let written = sealed * zone + open_pages * PAGE as u64;
         (total, written.min(total))
     }
 
