@@ -45,7 +45,7 @@ type Image = Vec<(Vec<u8>, bool)>;
 
 fn shape() -> Shape {
     let zone_bytes = ZONE_PAGES * PAGE as u64;
-    Shape { bytes: 30 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() }
+    Shape::of_zones(30, zone_bytes)
 }
 
 fn format() -> Format {

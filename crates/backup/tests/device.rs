@@ -16,7 +16,7 @@ const ZONE: u64 = 1 << 18;
 const ZONES: u64 = 8;
 
 fn small() -> Shape {
-    Shape { bytes: ZONES * ZONE, zone_bytes: Some(ZONE), ..Shape::default() }
+    Shape::of_zones(ZONES, ZONE)
 }
 
 type Hook = Box<dyn Fn(u32) -> Result<(), DeviceError> + Send + Sync>;

@@ -25,7 +25,7 @@ impl World {
         let buckets = tempfile::tempdir().unwrap();
         std::fs::create_dir(buckets.path().join("bucket")).unwrap();
         let server = Server::start(buckets.path(), "127.0.0.1:0", KEY).unwrap();
-        let shape = Shape { bytes: 32 * zone, zone_bytes: Some(zone), ..Shape::default() };
+        let shape = Shape::of_zones(32, zone);
         World { buckets, server, source: Source::new(in_memory(&shape).unwrap()) }
     }
 

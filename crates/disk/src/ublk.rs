@@ -212,8 +212,7 @@ mod tests {
     #[test]
     fn a_full_file_system_is_no_space() {
         let zone_bytes = 256 << 10;
-        let shape =
-            Shape { bytes: 24 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+        let shape = Shape::of_zones(24, zone_bytes);
         let faulty = Arc::new(Faulty::new(in_memory(&shape).unwrap(), 1));
         Store::format(faulty.clone(), &Format::default()).unwrap();
         let store = Store::open(faulty.clone(), Open::default()).unwrap();
@@ -227,8 +226,7 @@ mod tests {
     #[test]
     fn requests_of_each_kind_do_what_they_say_and_others_are_refused() {
         let zone_bytes = 256 << 10;
-        let shape =
-            Shape { bytes: 24 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+        let shape = Shape::of_zones(24, zone_bytes);
         let device = in_memory(&shape).unwrap();
         Store::format(device.clone(), &Format::default()).unwrap();
         let store = Store::open(device, Open::default()).unwrap();

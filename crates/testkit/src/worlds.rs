@@ -180,8 +180,7 @@ impl World {
     /// An empty device.
     pub fn empty(zones: u64, zone_pages: u64) -> Arc<World> {
         let zone_bytes = zone_pages * PAGE as u64;
-        let shape =
-            Shape { bytes: zones * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+        let shape = Shape::of_zones(zones, zone_bytes);
         let zone = (Arc::new(Zone::default()), Zone::default().hash());
         World::of(shape.geometry().unwrap(), Medium(vec![zone; zones as usize]))
     }

@@ -26,6 +26,18 @@ pub enum Operation {
     Flush,
 }
 
+impl Operation {
+    /// All of them.
+    pub const ALL: [Operation; 6] = [
+        Operation::Report,
+        Operation::Append,
+        Operation::Read,
+        Operation::Reset,
+        Operation::Finish,
+        Operation::Flush,
+    ];
+}
+
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

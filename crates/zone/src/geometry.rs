@@ -103,6 +103,13 @@ pub struct Shape {
     pub parity: Option<u32>,
 }
 
+impl Shape {
+    /// So many zones of so many bytes, without limits of open zones and without parity.
+    pub fn of_zones(zones: u64, zone_bytes: u64) -> Shape {
+        Shape { bytes: zones * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() }
+    }
+}
+
 /// The unit of appends and reads of devices made by this crate, in bytes.
 pub(crate) const BLOCK_BYTES: u32 = 4096;
 

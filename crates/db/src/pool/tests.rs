@@ -43,8 +43,7 @@ struct World {
 }
 
 fn memory(zones: u64, zone_bytes: u64) -> Arc<dyn Device> {
-    let shape =
-        Shape { bytes: zones * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(zones, zone_bytes);
     in_memory(&shape).unwrap()
 }
 

@@ -82,11 +82,7 @@ proptest! {
             let sum = crc32c::crc32c(&payload);
             Head { sum, ..head }.encode(&mut zone[begin..]);
         }
-        let shape = Shape {
-            bytes: ZONES * BLOCKS * BLOCK,
-            zone_bytes: Some(BLOCKS * BLOCK),
-            ..Shape::default()
-        };
+        let shape = Shape::of_zones(ZONES, BLOCKS * BLOCK);
         let device = in_memory(&shape).unwrap();
         for (zone, bytes) in (0..).zip(&pages) {
             // One zone can still be written.

@@ -21,7 +21,7 @@ fn options() -> Options {
 
 fn shape() -> Shape {
     let zone_bytes = 40 * 4096;
-    Shape { bytes: 30 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() }
+    Shape::of_zones(30, zone_bytes)
 }
 
 fn write(rng: &mut SmallRng, db: &Db, transactions: u32) -> Result<(), DbError> {

@@ -12,7 +12,7 @@ const ZONE: u64 = 1 << 18;
 const KEYS: u32 = 1200;
 
 fn shape() -> Shape {
-    Shape { bytes: 64 * ZONE, zone_bytes: Some(ZONE), ..Shape::default() }
+    Shape::of_zones(64, ZONE)
 }
 
 fn options() -> Options {

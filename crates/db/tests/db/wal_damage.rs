@@ -25,7 +25,7 @@ const HEADS: u64 = 104 + 5;
 
 /// A log whose batches are one page each, the first that of its format: where their records end.
 fn written(records: u64, bytes: usize) -> (Arc<Faulty>, Vec<Lsn>) {
-    let shape = Shape { bytes: 8 * ZONE * 4096, zone_bytes: Some(ZONE * 4096), ..Shape::default() };
+    let shape = Shape::of_zones(8, ZONE * 4096);
     let device = in_memory(&shape).unwrap();
     Wal::format(device.clone(), 7).unwrap();
     let device = Arc::new(Faulty::new(device, 1));

@@ -84,7 +84,7 @@ fn check(store: &Store, pages: &[(u32, Option<u32>)]) {
 
 fn stress(open: Open) {
     let zone_bytes = 64 * PAGE as u64;
-    let shape = Shape { bytes: 120 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(120, zone_bytes);
     let device: Arc<dyn Device> = in_memory(&shape).unwrap();
     let format = Format {
         logical_pages: Some(PAGES.into()),

@@ -342,8 +342,7 @@ fn live(seed: u64, most: u64, unit: u32, huge: Option<&Shape>, tally: &Tally) {
         zone_pages = zone_pages.min(world.rng.random_range(20..80));
     }
     let zone_bytes = 4096 * zone_pages;
-    let shape =
-        Shape { bytes: zones * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(zones, zone_bytes);
     let memory = in_memory(huge.unwrap_or(&shape)).unwrap();
     // The last two are told of whole victims and seal zones early, as `frostline` does.
     let schemes = [
@@ -583,7 +582,7 @@ fn live_without_map(seed: u64, unit: u32, rebuilds: &mut Rebuilds) {
     let (tables, superblocks) = (!seed.is_multiple_of(3), seed.is_multiple_of(2));
     let mut world = World { trims: false, ..World::new(seed, unit) };
     let zone_bytes = 4096 * world.rng.random_range(20..40u64);
-    let shape = Shape { bytes: 30 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(30, zone_bytes);
     let memory = in_memory(&shape).unwrap();
     let (checkpoint_writes, hotness) = (Some(100), world.rng.random_bool(0.3));
     let format = Format { checkpoint_writes, hotness, unit, ..Format::default() };

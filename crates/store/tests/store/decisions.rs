@@ -102,11 +102,7 @@ fn simulated(writes: &Writes, scheme: &str, victim: &str, zone_pages: u32) -> Co
 fn stored(writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {
     let spare = 4 * (writes.lbas.len() as u64 / (DEVICE_PAGES - 2)) as u32;
     let zones = u64::from(spare) + 2 * u64::from(PAGES) / DEVICE_PAGES + 100;
-    let shape = Shape {
-        bytes: zones * DEVICE_PAGES * 4096,
-        zone_bytes: Some(DEVICE_PAGES * 4096),
-        ..Shape::default()
-    };
+    let shape = Shape::of_zones(zones, DEVICE_PAGES * 4096);
     let device = in_memory(&shape).unwrap();
     let format = Format {
         scheme: scheme.to_string(),

@@ -29,7 +29,7 @@ fn device() -> Arc<dyn Device> {
 /// A device with a store that cleans by this victim policy.
 fn cleaned_by(victim: &str) -> Arc<dyn Device> {
     let zone_bytes = 40 * PAGE as u64;
-    let shape = Shape { bytes: 40 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(40, zone_bytes);
     let device = in_memory(&shape).unwrap();
     let format = Format {
         scheme: "nosep".to_string(),

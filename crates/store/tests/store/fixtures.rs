@@ -84,8 +84,7 @@ fn path(name: &str) -> PathBuf {
 
 fn empty() -> Arc<dyn Device> {
     let zone_bytes = 40 * PAGE as u64;
-    let shape =
-        Shape { bytes: ZONES * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(ZONES, zone_bytes);
     in_memory(&shape).unwrap()
 }
 

@@ -15,7 +15,7 @@ fn content(lba: u32, version: u32) -> Vec<u8> {
 /// A store with as many pages as the device can hold at all, every one of them written.
 fn full(cleaning: Cleaning, scheme: &str) -> Store {
     let zone_bytes = 40 * PAGE as u64;
-    let shape = Shape { bytes: 64 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(64, zone_bytes);
     let device = in_memory(&shape).unwrap();
     let mut format = Format { scheme: scheme.to_string(), unit: 4096, ..Format::default() };
     format.logical_pages = Some(most_pages(&format, &shape));

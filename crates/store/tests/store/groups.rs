@@ -39,8 +39,7 @@ fn version(store: &Store, lba: u32) -> Option<u64> {
 
 fn memory() -> Arc<dyn Device> {
     let zone_bytes = ZONE * PAGE as u64;
-    let shape =
-        Shape { bytes: ZONES * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(ZONES, zone_bytes);
     in_memory(&shape).unwrap()
 }
 

@@ -106,7 +106,7 @@ fn fits(written: Result<(), StoreError>) -> bool {
 }
 
 fn shape() -> Shape {
-    Shape { bytes: 64 * ZONE, zone_bytes: Some(ZONE), ..Shape::default() }
+    Shape::of_zones(64, ZONE)
 }
 
 fn format(scheme: &str, thin: bool) -> Format {

@@ -66,7 +66,7 @@ impl Device for Slow {
 
 fn device() -> Arc<dyn Device> {
     let zone_bytes = 64 * PAGE as u64;
-    let shape = Shape { bytes: 120 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(120, zone_bytes);
     let device = in_memory(&shape).unwrap();
     let format = Format { logical_pages: Some(PAGES.into()), unit: 4096, ..Format::default() };
     Store::format(device.clone(), &format).unwrap();

@@ -23,8 +23,7 @@ fn content(lba: u32, version: u32) -> Vec<u8> {
 
 fn empty(zones: u64) -> Arc<dyn Device> {
     let zone_bytes = ZONE_PAGES * PAGE as u64;
-    let shape =
-        Shape { bytes: zones * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(zones, zone_bytes);
     in_memory(&shape).unwrap()
 }
 
@@ -230,7 +229,7 @@ fn damaged_headers_are_told_and_the_rest_is_saved_if_that_is_accepted() {
 #[test]
 fn a_header_too_full_for_hotness_records_tells_that_there_are_none() {
     let zone_bytes = 256 * PAGE as u64;
-    let shape = Shape { bytes: 32 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(32, zone_bytes);
     let device = in_memory(&shape).unwrap();
     Store::format(device.clone(), &format(false)).unwrap();
     let store = Store::open(device.clone(), OPEN).unwrap();
@@ -369,7 +368,7 @@ fn a_first_chunk_that_something_later_tells_of_as_synced_is_a_loss() {
 #[test]
 fn a_torn_header_in_a_zone_is_no_loss_unless_its_chunk_was_synced() {
     let zone_bytes = 256 * PAGE as u64;
-    let shape = Shape { bytes: 32 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(32, zone_bytes);
     let device = in_memory(&shape).unwrap();
     let (scheme, checkpoint_writes) = ("nosep".into(), Some(1 << 20));
     Store::format(device.clone(), &Format { scheme, checkpoint_writes, ..format(false) }).unwrap();

@@ -102,11 +102,7 @@ impl Writer {
 
 /// A run: what was recorded of it, and what was counted.
 fn run(format: &Format, zones: u64, steps: u32) -> (Writes, Counts, u32) {
-    let shape = Shape {
-        bytes: zones * DEVICE_PAGES * 4096,
-        zone_bytes: Some(DEVICE_PAGES * 4096),
-        ..Shape::default()
-    };
+    let shape = Shape::of_zones(zones, DEVICE_PAGES * 4096);
     let device = in_memory(&shape).unwrap();
     Store::format(device.clone(), format).unwrap();
     let open = Open { cleaning: Cleaning::Inline, ..Open::default() };

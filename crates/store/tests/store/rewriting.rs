@@ -41,7 +41,7 @@ impl Buffer for Engine {
 
 fn device(unit: u32) -> Arc<dyn Device> {
     let zone_bytes = 40 * 4096;
-    let shape = Shape { bytes: 28 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(28, zone_bytes);
     let device = in_memory(&shape).unwrap();
     let logical_pages = Some(u64::from(PAGES));
     let format = Format { logical_pages, unit, ..Format::default() };

@@ -12,7 +12,7 @@ const OPEN: Open =
 #[test]
 fn a_store_of_any_unit_takes_the_longest_deltas_and_tails_of_all_its_pages() {
     let zone_bytes = 40 * PAGE as u64;
-    let shape = Shape { bytes: 60 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(60, zone_bytes);
     for unit in [64, 256, 512, 1024, 2048, 4096] {
         let device = in_memory(&shape).unwrap();
         let scheme = "nosep".to_string();

@@ -90,7 +90,7 @@ impl Page {
 
 fn device() -> Arc<dyn Device> {
     let zone_bytes = 40 * PAGE as u64;
-    let shape = Shape { bytes: 30 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(30, zone_bytes);
     let device = in_memory(&shape).unwrap();
     let format = Format {
         scheme: "nosep".to_string(),

@@ -43,7 +43,7 @@ fn check_mapped(store: &Store, lbas: Range<u32>, model: &BTreeMap<u32, u32>) {
 /// Random operations, with the store now and then closed, dropped after a sync, and opened.
 fn run(cleaning: Cleaning) {
     let zone_bytes = 128 * PAGE as u64;
-    let shape = Shape { bytes: 220 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(220, zone_bytes);
     let device = in_memory(&shape).unwrap();
     let format = Format { logical_pages: Some(PAGES.into()), unit: 4096, ..Format::default() };
     Store::format(device.clone(), &format).unwrap();

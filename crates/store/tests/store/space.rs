@@ -15,7 +15,7 @@ const OPEN: Open =
 
 fn device() -> Arc<dyn Device> {
     let zone_bytes = 20 * PAGE as u64;
-    let shape = Shape { bytes: 500 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(500, zone_bytes);
     let device = in_memory(&shape).unwrap();
     let format = Format { logical_pages: Some(PAGES.into()), ..Format::default() };
     Store::format(device.clone(), &format).unwrap();

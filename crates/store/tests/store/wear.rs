@@ -20,8 +20,7 @@ fn content(lba: u32, version: u32) -> Vec<u8> {
 
 fn device(seed: u64) -> Arc<Faulty> {
     let zone_bytes = ZONE_PAGES * PAGE as u64;
-    let shape =
-        Shape { bytes: ZONES * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(ZONES, zone_bytes);
     let memory = in_memory(&shape).unwrap();
     let format = Format { logical_pages: Some(PAGES.into()), unit: 4096, ..Format::default() };
     Store::format(memory.clone(), &format).unwrap();

@@ -11,7 +11,7 @@ const ALL: u64 = u64::MAX;
 const ZONE: u64 = 64 << 10;
 
 fn shape() -> Shape {
-    Shape { bytes: 8 * ZONE, zone_bytes: Some(ZONE), ..Shape::default() }
+    Shape::of_zones(8, ZONE)
 }
 
 /// The states and the content of all zones.

@@ -27,15 +27,6 @@ const KEYS: u32 = 300;
 /// pages of the device.
 const BOUND: u64 = 4 * ZONE * ZONES;
 
-const OPERATIONS: [Operation; 6] = [
-    Operation::Report,
-    Operation::Append,
-    Operation::Read,
-    Operation::Reset,
-    Operation::Finish,
-    Operation::Flush,
-];
-
 /// Kinds of failures: the fault, whether it lasts, and whether the power is cut after it or the
 /// process is killed.
 const KINDS: [(Fault, bool, bool); 5] = [
@@ -54,8 +45,7 @@ struct Start {
 
 fn empty() -> Arc<dyn Device> {
     let zone_bytes = ZONE * PAGE;
-    let shape =
-        Shape { bytes: ZONES * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(ZONES, zone_bytes);
     in_memory(&shape).unwrap()
 }
 
@@ -92,7 +82,7 @@ fn start(seed: u64, steps: usize, is_closed: bool) -> Start {
 
 /// Opens the database on a device that works, and goes on with it. One that was not made is made.
 fn recover(device: Arc<Faulty>, mut user: User) {
-    for operation in OPERATIONS {
+    for operation in Operation::ALL {
         // So that what would go on for ever ends.
         device.fail(operation, BOUND..u64::MAX, Fault::PowerCut);
     }
@@ -119,7 +109,8 @@ fn fail_all(
 ) -> u64 {
     let act = &act;
     let tried: u64 = thread::scope(|scope| {
-        let threads = OPERATIONS.map(|kind| scope.spawn(move || fail_kind(name, begin, kind, act)));
+        let threads =
+            Operation::ALL.map(|kind| scope.spawn(move || fail_kind(name, begin, kind, act)));
         threads.map(|thread| thread.join().unwrap()).iter().sum()
     });
     println!("{name}: {tried} failures tried");

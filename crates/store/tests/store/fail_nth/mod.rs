@@ -28,15 +28,6 @@ const UNITS: [u32; 2] = [4096, 64];
 /// pages of the device.
 const BOUND: u64 = 4 * ZONE * ZONES;
 
-const OPERATIONS: [Operation; 6] = [
-    Operation::Report,
-    Operation::Append,
-    Operation::Read,
-    Operation::Reset,
-    Operation::Finish,
-    Operation::Flush,
-];
-
 /// A device with a store that was used for a while, and what its pages are.
 struct Start {
     device: Arc<dyn Device>,
@@ -45,8 +36,7 @@ struct Start {
 
 fn empty() -> Arc<dyn Device> {
     let zone_bytes = ZONE * PAGE;
-    let shape =
-        Shape { bytes: ZONES * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape::of_zones(ZONES, zone_bytes);
     in_memory(&shape).unwrap()
 }
 
@@ -125,7 +115,7 @@ fn try_one(start: &Start, steps: &[Step], failing: Failing) -> bool {
 
 /// Opens the store on a device that works, and goes on with it.
 fn recover(device: Arc<Faulty>, mut user: User, is_cut: bool) {
-    for operation in OPERATIONS {
+    for operation in Operation::ALL {
         // So that what would go on for ever ends.
         device.fail(operation, BOUND..u64::MAX, Fault::PowerCut);
     }
@@ -150,7 +140,7 @@ fn recover(device: Arc<Faulty>, mut user: User, is_cut: bool) {
 /// how many failures were tried.
 fn fail_all(name: &str, start: &Start, steps: &[Step]) -> u64 {
     let mut tried = 0;
-    for operation in OPERATIONS {
+    for operation in Operation::ALL {
         for (fault, is_lasting, is_cut) in [
             (Fault::Error, false, true),
             (Fault::Error, true, false),
@@ -249,7 +239,7 @@ fn fail_each(
     then: impl Fn(Arc<Faulty>, Result<(), StoreError>),
 ) -> u64 {
     let mut tried = 0;
-    for operation in OPERATIONS {
+    for operation in Operation::ALL {
         for (fault, is_lasting) in
             [(Fault::Error, false), (Fault::Error, true), (Fault::Refused, false)]
         {
