@@ -22,13 +22,14 @@ use crate::survival::ages::{AGES, Ages};
 use crate::survival::clusters::{Clusters, CurvePoint, MOST_CLASSES, Weighted, point, probability};
 use crate::survival::contexts::{self, Around, Extents, Lifespans};
 use crate::survival::hazards::{FADE, HORIZONS, Hazards, ROWS};
+use crate::survival::loans::Loans;
 use crate::survival::memory;
 use crate::survival::streams::{Sequel, Streams};
 use crate::survival::tally::AgeTally;
 use crate::verdicts::Verdicts;
 use crate::{
     BuildError, Info, PageState, Param, Params, Relocation, Room, Scheme, Setup, Stamp, UserWrite,
-    Victims, Wants,
+    Victims, Wants, ZoneEvent, ZoneView,
 };
 
 /// The class of a cell that was not used since the clusters were fitted.
@@ -49,6 +50,8 @@ const EPOCHS: u64 = 32;
 /// The price of a class times the volume's zones: the least gain in mean squared distance that
 /// keeps it.
 const PRICE: f32 = 0.1;
+/// The same times the spare zones of a fixed capacity, of which an open zone takes a part.
+const SPARE_PRICE: f32 = 0.3;
 /// A volume must have this many zones for each stream that is followed.
 const ZONES_A_STREAM: f32 = 20.0;
 /// The first horizon in zones' worth of user writes; below, the ratio of each horizon to the one
@@ -103,11 +106,14 @@ pub struct Survival {
     /// The number of clusters; the classes of streams follow theirs.
     clustered: usize,
     streamed: usize,
+    /// Spare zones of a fixed capacity.
+    spare: Option<u32>,
     /// True if contexts come from an engine's records.
     hinted: bool,
     ages: Ages,
     extents: Extents,
     streams: Streams,
+    loans: Loans,
     hazards: Hazards,
     clusters: Clusters,
     /// The class plus 1, and [`LIVES`], of each cell, by age and row: entries of user writes lie
@@ -190,11 +196,28 @@ impl Survival {
             };
             self.clusters = Clusters::of(self.clustered, &self.points, class);
         }
-        self.clusters.fit(&self.points, PRICE / zones);
+        self.fit(zones);
         self.streams.limit((zones / ZONES_A_STREAM) as usize);
         let rows = self.hazards.used();
         self.classes.iter_mut().for_each(|classes| classes[..rows].fill(UNKNOWN));
         self.placed.fade(rows, FADE);
+    }
+
+    /// Fits the clusters. One that was given up leaves its zone to that which is nearest.
+    fn fit(&mut self, zones: f32) {
+        let mut before = [None; MOST_CLASSES];
+        before[..self.clustered].copy_from_slice(self.clusters.centres());
+        let spare = self.spare.map_or(0.0, |spare| SPARE_PRICE / spare.max(1) as f32);
+        self.clusters.fit(&self.points, f32::max(PRICE / zones, spare));
+        for (cluster, before) in before[..self.clustered].iter().enumerate() {
+            match (self.clusters.centres()[cluster], before) {
+                (Some(_), _) => self.loans.take_back(cluster),
+                (None, Some(centre)) => {
+                    self.loans.given_up(cluster, self.clusters.nearest(centre));
+                }
+                (None, None) => {}
+            }
+        }
     }
 
     /// The ratio of each horizon to the one before. The last horizon is four times the volume's
@@ -283,10 +306,12 @@ impl Scheme for Survival {
             space: setup.space,
             clustered,
             streamed,
+            spare: setup.room.spare_zones,
             hinted,
             ages: Ages::new(setup.zone_pages),
             extents: Extents::new(setup.space, setup.zone_pages),
             streams: Streams::new(streamed),
+            loans: Loans::new(),
             hazards: Hazards::new(setup.zone_pages),
             clusters: Clusters::new(Vec::new()),
             classes: bytemuck::zeroed_box(),
@@ -362,8 +387,11 @@ impl Scheme for Survival {
         let cell = self.cell(row, 0);
         let lives = cell & LIVES != 0;
         match self.streams.place(write.lba, lives & sequel.long) {
-            Some(stream) if lives => self.clustered + stream,
-            _ => class_of(cell),
+            Some(stream) if lives => {
+                self.loans.used(self.clustered + stream, cluster_of(cell));
+                self.clustered + stream
+            }
+            _ => self.loans.class(cluster_of(cell)),
         }
     }
 
@@ -374,7 +402,19 @@ impl Scheme for Survival {
         let age = self.ages.bucket(page.written.age(relocation.now)).max(1);
         let cell = self.cell(row, age);
         self.verdicts.copied(cell & FROZEN != 0, relocation.last);
-        class_of(cell)
+        self.loans.class(cluster_of(cell))
+    }
+
+    fn on_opened(&mut self, zone: &ZoneEvent) {
+        self.loans.opened(zone.class);
+    }
+
+    fn on_sealed(&mut self, zone: &ZoneEvent, _zones: &ZoneView<'_>) {
+        let Survival { loans, streams, clusters, clustered, .. } = self;
+        loans.sealed(zone.class, |class| match class.checked_sub(*clustered) {
+            Some(stream) => streams.is_idle(stream),
+            None => clusters.centres().get(class).is_some_and(Option::is_none),
+        });
     }
 
     /// The class with the largest sum of survival over all horizons.
@@ -428,9 +468,9 @@ impl Scheme for Survival {
     }
 }
 
-/// The class in a cell of [`Survival::classes`] that is known.
+/// The cluster in a cell of [`Survival::classes`] that is known.
 #[inline(always)]
-fn class_of(cell: u8) -> usize {
+fn cluster_of(cell: u8) -> usize {
     usize::from(cell & !(LIVES | FROZEN)) - 1
 }
 

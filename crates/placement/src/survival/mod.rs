@@ -5,6 +5,7 @@ pub mod ages;
 pub mod clusters;
 pub mod contexts;
 pub mod hazards;
+pub mod loans;
 pub mod memory;
 pub mod streams;
 pub mod tally;

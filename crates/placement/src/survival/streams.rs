@@ -30,6 +30,12 @@ struct PageStream {
     used: u32,
 }
 
+impl PageStream {
+    fn is_idle(&self, now: u32) -> bool {
+        now.wrapping_sub(self.used) > IDLE
+    }
+}
+
 /// Runs of writes, and the streams among them.
 #[derive(Clone, Debug)]
 pub struct Streams {
@@ -89,6 +95,11 @@ impl Streams {
         Sequel { before: continues.then(|| now.wrapping_sub(before.now)), run, long }
     }
 
+    /// True if a place may be taken: its stream was not continued for a while.
+    pub fn is_idle(&self, place: usize) -> bool {
+        self.places[place].is_idle(self.now)
+    }
+
     /// The place of the stream that the last written page continues, or a free place if `wanted`.
     #[inline(always)]
     pub fn place(&mut self, lba: u32, wanted: bool) -> Option<usize> {
@@ -102,8 +113,7 @@ impl Streams {
         let now = self.now;
         let places = &mut self.places[..self.most];
         let own = places.iter().position(|place| place.next == lba);
-        let idle = |place: &PageStream| now.wrapping_sub(place.used) > IDLE;
-        let free = || if wanted { places.iter().position(idle) } else { None };
+        let free = || if wanted { places.iter().position(|p| p.is_idle(now)) } else { None };
         let found = own.or_else(free)?;
         places[found] = PageStream { next: lba + 1, used: now };
         self.nexts = self.places.iter().fold(0, |bits, place| bits | bit(place.next));
