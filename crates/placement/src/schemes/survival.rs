@@ -15,11 +15,13 @@
 //! trees, so with hints there are as many more clusters instead.
 //!
 //! Counts fade, and the clusters are fitted anew at the end of each epoch. A class has a price: the
-//! garbage in its open zone, which matters more the fewer zones a volume has. A class that gains
-//! less is given up.
+//! garbage in its open zone, which matters more the fewer zones a volume has, and with a fixed
+//! capacity the free pages there, which are missing as spare room. A class that gains less is given
+//! up. Open zones that are idle are lent, and clusters whose pages die together share a class.
 
 use crate::survival::ages::{AGES, Ages};
 use crate::survival::clusters::{Clusters, CurvePoint, MOST_CLASSES, Weighted, point, probability};
+use crate::survival::companions::{Companions, Ended};
 use crate::survival::contexts::{self, Around, Extents, Lifespans};
 use crate::survival::hazards::{FADE, HORIZONS, Hazards, ROWS};
 use crate::survival::loans::Loans;
@@ -62,6 +64,8 @@ const HORIZON_RATIO: f32 = 2.5;
 const SPARE: usize = 3;
 /// The least number of classes, however few zones are spare.
 const FEWEST: usize = 4;
+/// Zones' worth of user writes after which a page may have been in a zone that is cleaned.
+const LIVED_ZONES: u32 = 2;
 /// One in so many user writes is looked at to judge the curves.
 const JUDGED: u64 = 64;
 /// The number of sampled pages that recalled hazards count as.
@@ -114,6 +118,9 @@ pub struct Survival {
     extents: Extents,
     streams: Streams,
     loans: Loans,
+    companions: Companions,
+    /// The cluster of the user writes of each row, whatever it is united with.
+    clusters_of: Box<[u8; ROWS]>,
     hazards: Hazards,
     clusters: Clusters,
     /// The class plus 1, and [`LIVES`], of each cell, by age and row: entries of user writes lie
@@ -147,6 +154,17 @@ impl Survival {
         }
     }
 
+    /// A page is written again at this age, and is looked at.
+    #[inline(never)]
+    fn look(&mut self, row: usize, age: u32, now: u32) {
+        let ended = (self.classes[0][row] != UNKNOWN).then(|| Ended {
+            cluster: self.clusters_of[row].into(),
+            written: now.wrapping_sub(age),
+            lived: age > LIVED_ZONES * self.zone_pages,
+        });
+        self.companions.look(self.writes, ended);
+    }
+
     /// The class of a page that is placed and 1, with [`LIVES`] and [`FROZEN`].
     #[inline(always)]
     fn cell(&mut self, row: usize, age: usize) -> u8 {
@@ -160,10 +178,14 @@ impl Survival {
     #[cold]
     fn classify(&mut self, row: usize, age: usize) -> u8 {
         let curve = self.hazards.survival(row, age);
-        let class = match self.clusters.is_empty() {
+        let cluster = match self.clusters.is_empty() {
             true => self.first_class(row, age),
             false => self.clusters.nearest(&point(&curve, age > 0)),
         };
+        if age == 0 {
+            self.clusters_of[row] = cluster as u8;
+        }
+        let class = self.companions.of(cluster);
         let lives = age == 0 && self.hazards.survives(row, STREAM_ZONES * self.zone_pages) > 0.5;
         let mark = |is: bool, mark: u8| if is { mark } else { 0 };
         let frozen = mark(curve[HORIZONS - 1] > 0.5, FROZEN);
@@ -203,19 +225,23 @@ impl Survival {
         self.placed.fade(rows, FADE);
     }
 
-    /// Fits the clusters. One that was given up leaves its zone to that which is nearest.
+    /// Fits the clusters and unites companions. A cluster that has no class any more leaves its
+    /// zone to another.
     fn fit(&mut self, zones: f32) {
         let mut before = [None; MOST_CLASSES];
         before[..self.clustered].copy_from_slice(self.clusters.centres());
         let spare = self.spare.map_or(0.0, |spare| SPARE_PRICE / spare.max(1) as f32);
         self.clusters.fit(&self.points, f32::max(PRICE / zones, spare));
+        self.companions.unite(FADE);
         for (cluster, before) in before[..self.clustered].iter().enumerate() {
-            match (self.clusters.centres()[cluster], before) {
-                (Some(_), _) => self.loans.take_back(cluster),
-                (None, Some(centre)) => {
-                    self.loans.given_up(cluster, self.clusters.nearest(centre));
-                }
-                (None, None) => {}
+            let heir = match (self.clusters.centres()[cluster], before) {
+                (Some(_), _) => self.companions.of(cluster),
+                (None, Some(centre)) => self.clusters.nearest(centre),
+                (None, None) => continue,
+            };
+            match heir == cluster {
+                true => self.loans.take_back(cluster),
+                false => self.loans.given_up(cluster, heir),
             }
         }
     }
@@ -311,7 +337,9 @@ impl Scheme for Survival {
             ages: Ages::new(setup.zone_pages),
             extents: Extents::new(setup.space, setup.zone_pages),
             streams: Streams::new(streamed),
-            loans: Loans::new(),
+            loans: Loans::default(),
+            companions: Companions::default(),
+            clusters_of: bytemuck::zeroed_box(),
             hazards: Hazards::new(setup.zone_pages),
             clusters: Clusters::new(Vec::new()),
             classes: bytemuck::zeroed_box(),
@@ -365,6 +393,9 @@ impl Scheme for Survival {
                 if self.writes.is_multiple_of(JUDGED) {
                     self.judge(row, bucket);
                 }
+                if Companions::looks(self.writes) {
+                    self.look(row, age, write.now);
+                }
                 lived = Some(age);
                 page.lifespans.then(Ages::octave(bucket))
             }
@@ -410,10 +441,16 @@ impl Scheme for Survival {
     }
 
     fn on_sealed(&mut self, zone: &ZoneEvent, _zones: &ZoneView<'_>) {
-        let Survival { loans, streams, clusters, clustered, .. } = self;
+        if self.spare.is_none() {
+            return;
+        }
+        let Survival { loans, streams, clusters, companions, clustered, .. } = self;
         loans.sealed(zone.class, |class| match class.checked_sub(*clustered) {
             Some(stream) => streams.is_idle(stream),
-            None => clusters.centres().get(class).is_some_and(Option::is_none),
+            None => {
+                clusters.centres().get(class).is_some_and(Option::is_none)
+                    || companions.of(class) != class
+            }
         });
     }
 
@@ -445,7 +482,7 @@ impl Scheme for Survival {
     }
 
     fn bytes(&self) -> usize {
-        let cells = self.hazards.used() * AGES * (1 + size_of::<f32>());
+        let cells = self.hazards.used() * (1 + AGES * (1 + size_of::<f32>()));
         let points = size_of_val(&self.points[..]) + size_of_val(&self.cells[..]);
         let kept = self.extents.bytes() + self.hazards.bytes();
         kept + cells + points

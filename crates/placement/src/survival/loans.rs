@@ -21,9 +21,9 @@ pub struct Loans {
     lent: u64,
 }
 
-impl Loans {
+impl Default for Loans {
     /// Nothing is open or lent.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Loans {
             classes: std::array::from_fn(|class| class as u8),
             kin: std::array::from_fn(|class| class as u8),
@@ -31,7 +31,9 @@ impl Loans {
             lent: 0,
         }
     }
+}
 
+impl Loans {
     /// The class in whose zone a cluster's pages go.
     #[inline(always)]
     pub fn class(&self, cluster: usize) -> usize {
@@ -45,9 +47,12 @@ impl Loans {
         self.take_back(class);
     }
 
-    /// Pages of a cluster that was given up now belong to the cluster `kin`.
+    /// Pages of a cluster that has no class any more now belong to the cluster `kin`.
     pub fn given_up(&mut self, cluster: usize, kin: usize) {
-        self.take_back(self.class(cluster));
+        let fills = self.class(cluster);
+        if fills != cluster {
+            self.take_back(fills);
+        }
         self.kin[cluster] = kin as u8;
     }
 
@@ -100,7 +105,7 @@ mod tests {
 
     #[test]
     fn an_idle_zone_is_filled_before_another_is_opened() {
-        let mut loans = Loans::new();
+        let mut loans = Loans::default();
         loans.opened(2);
         loans.opened(9);
         loans.used(9, 2);
@@ -113,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_zone_is_lent_only_to_the_cluster_whose_pages_are_like_those_in_it_and_only_while_idle() {
-        let mut loans = Loans::new();
+        let mut loans = Loans::default();
         (0..10).for_each(|class| loans.opened(class));
         loans.used(9, 2);
         loans.sealed(1, |_| true);
@@ -123,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_class_that_is_used_again_takes_its_zone_back() {
-        let mut loans = Loans::new();
+        let mut loans = Loans::default();
         loans.opened(9);
         loans.used(9, 2);
         loans.sealed(2, |_| true);

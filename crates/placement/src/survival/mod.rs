@@ -3,6 +3,7 @@
 
 pub mod ages;
 pub mod clusters;
+pub mod companions;
 pub mod contexts;
 pub mod hazards;
 pub mod loans;
