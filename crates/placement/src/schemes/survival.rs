@@ -182,10 +182,13 @@ impl Survival {
             true => self.first_class(row, age),
             false => self.clusters.nearest(&point(&curve, age > 0)),
         };
-        if age == 0 {
-            self.clusters_of[row] = cluster as u8;
-        }
-        let class = self.companions.of(cluster);
+        let class = match age {
+            0 => {
+                self.clusters_of[row] = cluster as u8;
+                self.companions.of(cluster)
+            }
+            _ => cluster,
+        };
         let lives = age == 0 && self.hazards.survives(row, STREAM_ZONES * self.zone_pages) > 0.5;
         let mark = |is: bool, mark: u8| if is { mark } else { 0 };
         let frozen = mark(curve[HORIZONS - 1] > 0.5, FROZEN);

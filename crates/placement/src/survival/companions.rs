@@ -7,7 +7,7 @@
 //!
 //! So two versions that end shortly after each other are looked at, again and again. If both were
 //! written at about the same time, their clusters met. Clusters that meet each other as often as
-//! themselves, by a share, are united: their pages go to one class.
+//! themselves, by a share, are united: user writes of both go to one class.
 
 use super::clusters::MOST_CLASSES;
 
