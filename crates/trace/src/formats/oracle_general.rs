@@ -17,6 +17,7 @@ pub(crate) const RECORD: usize = 24;
 
 /// Records that are read in one step.
 const CHUNK: usize = 8192;
+const _: () = assert!(RECORD == 4 + 8 + 4 + 8);
 
 /// The used fields of a record.
 pub(crate) struct OracleRequest {
@@ -79,6 +80,7 @@ impl ObjectRequests {
                 return Err(cut_short(self.source.file(), self.taken));
             };
             self.next += RECORD;
+            assert!(self.next <= self.filled, "a record lies in the buffer");
             let OracleRequest { seconds, object, bytes, .. } = OracleRequest::new(record);
             let request = Request {
                 time_us: u64::from(seconds) * 1_000_000,
