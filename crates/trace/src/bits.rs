@@ -151,6 +151,12 @@ mod tests {
     use super::*;
 
     #[test]
+    #[should_panic = "bits up to 128 of 100"]
+    fn filling_beyond_the_end_panics_in_the_last_word_too() {
+        Bits::zeros(100).fill(0..128, true);
+    }
+
+    #[test]
     fn extend_equals_pushing_one_by_one() {
         for (a, b) in [(0, 5), (1, 64), (63, 65), (64, 1), (100, 200), (130, 0)] {
             let mut left = Bits::ones(a);
