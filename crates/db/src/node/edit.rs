@@ -337,10 +337,20 @@ impl<'a> NodeMut<'a> {
             return false;
         }
         let index = self.u16(COUNT);
-        debug_assert!(self.node().search(key) == (index, false), "keys are pushed in order");
+        debug_assert!(self.is_behind(index, key), "keys are pushed in order");
         self.set_u16(COUNT, index as u16 + 1);
         self.fill_slot(index, &key[self.u16(PREFIX)..], record);
         true
+    }
+
+    /// True if a key is greater than those of all slots before `index`. Needs no hints.
+    fn is_behind(&self, index: usize, key: &[u8]) -> bool {
+        let mut last = Vec::new();
+        let before = index.checked_sub(1);
+        before.is_none_or(|before| {
+            self.node().key(before, &mut last);
+            last.as_slice() < key
+        })
     }
 
     /// Appends the records `[from, to)` of another node, ghosts left out if `bury` says so. False
