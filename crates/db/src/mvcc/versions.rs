@@ -271,7 +271,7 @@ impl Versions {
     /// Keeps the state of a record before the commit at `position` changes it, and drops the
     /// commit's claim. The record is latched. `before` appends that state; none if only the page
     /// has it, which [fills](Versions::fill) the version before it gets the change. The caller
-    /// [settles](Versions::settle) the returned version when the commit is complete: until then
+    /// [completes](Versions::complete) the returned version when the commit is complete: until then
     /// every snapshot that begins may see it.
     pub(crate) fn replace(
         &self,
@@ -328,7 +328,7 @@ impl Versions {
 
     /// A commit is complete: what it replaced is kept for snapshots that see it, and else
     /// forgotten. If more is kept than may be, the oldest snapshots end.
-    pub(crate) fn settle(&self, mut replaced: Vec<RetainedVersion>) {
+    pub(crate) fn complete(&self, mut replaced: Vec<RetainedVersion>) {
         if replaced.len() >= MANY {
             // Their claims are given up.
             replaced.iter().for_each(|version| self.shard(version.hash).trim());
@@ -497,7 +497,7 @@ mod tests {
         });
         let replaced = replaced.collect();
         drop(in_log);
-        versions.settle(replaced);
+        versions.complete(replaced);
     }
 
     fn find(versions: &Versions, snapshot: u64) -> Option<Vec<u8>> {
@@ -591,7 +591,7 @@ mod tests {
                 Some(Lookup::Value)
             });
             drop(in_log);
-            versions.settle(vec![replaced]);
+            versions.complete(vec![replaced]);
         };
         change(20, None);
         change(30, Some(b"second"));

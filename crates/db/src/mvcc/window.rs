@@ -41,7 +41,8 @@ struct Open {
     writes: Option<Arc<WriteSet>>,
 }
 
-/// A record in the log; complete when this is dropped, unless it was [abandoned](PendingCommit::abandon).
+/// A record in the log; complete when this is dropped, unless it was
+/// [abandoned](PendingCommit::abandon).
 pub(crate) struct PendingCommit<'w> {
     window: &'w CommitWindow,
     position: u64,

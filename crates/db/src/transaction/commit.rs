@@ -83,7 +83,7 @@ impl<'d> Transaction<'d> {
         drop(self);
         match committed {
             Ok((position, replaced)) => {
-                core.trees.versions.settle(replaced);
+                core.trees.versions.complete(replaced);
                 let deleted = writes.iter().filter(|write| write.kind == WriteKind::Delete).count();
                 let bytes = writes.updated_bytes() + in_pages;
                 core.reuse(writes);

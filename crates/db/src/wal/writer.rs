@@ -138,7 +138,7 @@ impl Writer {
         // batch that says which records are not needed, before those are overwritten.
         writer.device.flush()?;
         writer.empty_the_others(zones, chain.last.next_zone)?;
-        writer.settle_the_held(zones)?;
+        writer.finish_held_zones(zones)?;
         // No reset is undone once there are batches of this epoch.
         writer.device.flush()?;
         Ok(writer)
@@ -171,7 +171,7 @@ impl Writer {
     }
 
     /// Finds the zone to go on in, and finishes the other active zones.
-    fn settle_the_held(&mut self, zones: &[ZoneInfo]) -> Result<(), WalError> {
+    fn finish_held_zones(&mut self, zones: &[ZoneInfo]) -> Result<(), WalError> {
         let last = self.held.len().saturating_sub(1);
         for (n, held) in self.held.iter().enumerate() {
             let info = zones[held.zone as usize];
