@@ -26,6 +26,8 @@ use frostline_zone::{Clock, Device, Drive, OpenOptions, Shape, Timed};
 const RECORDS: u64 = 200_000;
 const VALUE: usize = 120;
 
+static FIRST_SEED: AtomicU64 = AtomicU64::new(1);
+
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 #[derive(Clone)]
@@ -196,9 +198,11 @@ fn measure(db: &Db, table: Table, load: &Load, zipf: &Arc<Zipf>, mode: &str) -> 
     let run = Run { db, table, stop: AtomicBool::new(false), done: AtomicU64::new(0) };
     let draw = |seed: usize| Draw {
         zipf: zipf.clone(),
-        random: Xoshiro::new(mode.len() as u64 * 1000 + seed as u64),
+        random: Xoshiro::new(1000 * FIRST_SEED.load(Relaxed) + seed as u64),
         updates: load.updates,
     };
+    // No two runs draw the same.
+    FIRST_SEED.fetch_add(1, Relaxed);
     let before = (cpu_seconds(), Instant::now(), db.stats()?.pages_read);
     thread::scope(|scope| -> Outcome<()> {
         let work = || -> Result<(), frostline_db::DbError> {
