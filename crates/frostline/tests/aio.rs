@@ -561,6 +561,7 @@ fn a_log_that_fails_ends_the_futures_that_wait_for_it() {
     let device: Arc<dyn Device> = faulty.clone();
     let db = loaded(&device, 10, b"value");
     let table = db.table("t").unwrap();
+    block_on(db.aio().put(table, "a", "0")).unwrap();
     faulty.schedule(faulty.operations() + 1, Fault::PowerCut);
     assert!(matches!(block_on(db.aio().put(table, "a", "1")), Err(Error::Device(_))));
 }

@@ -3,6 +3,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
+use std::time::Duration;
 
 use frostline_zone::{Device, DeviceError, Geometry, Shape, ZoneInfo, ZoneRead, in_memory};
 use parking_lot::{Condvar, Mutex};
@@ -27,7 +28,10 @@ impl Gate {
     fn pass(&self, is_closed: impl Fn(&(bool, bool)) -> bool) {
         let mut closed = self.closed.lock();
         while is_closed(&closed) {
-            self.opened.wait(&mut closed);
+            // A test that has failed, and leaves it closed, ends.
+            if self.opened.wait_for(&mut closed, PATIENCE).timed_out() {
+                return;
+            }
         }
     }
 }
@@ -76,6 +80,9 @@ impl Device for Gate {
 }
 
 const RECORDS: u32 = 4000;
+
+/// Longer than a gate is closed by far.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn key(n: u32) -> [u8; 4] {
     n.wrapping_mul(0x9e37_79b1).to_be_bytes()
