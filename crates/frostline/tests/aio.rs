@@ -229,14 +229,13 @@ async fn transact(db: &Db, table: Table, newest: &Mutex<Map>, seed: u64) {
         match tx.commit_soon().await {
             Ok(commit) => {
                 // Nothing else ran since: this is the order of commits.
-                let mut newest = newest.lock().unwrap();
                 for key in written {
+                    let mut newest = newest.lock().unwrap();
                     match model.get(&key) {
                         Some(value) => drop(newest.insert(key, value.clone())),
                         None => drop(newest.remove(&key)),
                     }
                 }
-                drop(newest);
                 db.aio().wait(commit).await.unwrap();
             }
             Err(error) => assert!(matches!(error, Error::Conflict), "{error}"),
