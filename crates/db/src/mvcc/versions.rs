@@ -248,6 +248,7 @@ impl Versions {
             other.hash == hash && other.tree == tree && claim.by.key(other) == key
         });
         if !is_newer && !is_claimed {
+            debug_assert!(index < writes.len(), "a claim is of a write");
             part.claims.push(Claim { by: writes.clone(), write: index as u32 });
         }
         !is_newer && !is_claimed
@@ -290,6 +291,10 @@ impl Versions {
         });
         let mut part = self.shard(hash);
         part.release(writes, index);
+        debug_assert!(
+            part.of(tree, key, hash).all(|version| version.kept.until < position),
+            "a record is replaced in the order of the log"
+        );
         // If the version before is not kept any more, no snapshot in use is as old as its end.
         let from = part.of(tree, key, hash).map(|version| version.kept.until).max();
         let kept = RetainedVersion {
@@ -357,6 +362,7 @@ impl Versions {
             let mut unseen = Vec::new();
             let Some(position) = snapshots.end_oldest(&mut unseen) else { return };
             // Before the first version goes: see `Snapshot::check`.
+            debug_assert!(self.ended_before.load(SeqCst) <= position, "the oldest one ends");
             self.ended_before.store(position + 1, SeqCst);
             self.counts.snapshots_ended.fetch_add(1, Relaxed);
             tracing::warn!(
@@ -371,7 +377,8 @@ impl Versions {
     /// Forgets versions that were kept for a snapshot.
     fn let_go(&self, unseen: &[RetainedVersion]) {
         for version in unseen {
-            self.counts.versions.fetch_sub(1, Relaxed);
+            let before = self.counts.versions.fetch_sub(1, Relaxed);
+            debug_assert!(before > 0, "more versions are forgotten than are kept");
             self.counts.bytes.fetch_sub(version.memory.into(), Relaxed);
         }
         self.forget_all(unseen);

@@ -163,6 +163,7 @@ impl<'d> Transaction<'d> {
                 Ok(in_log) => {
                     // From here on there is no way back: the log has it.
                     let position = in_log.position();
+                    assert!(position > self.view.position(), "a commit is behind its snapshot");
                     match self.apply(writes, position, loaded) {
                         Ok(replaced) => (position, replaced),
                         Err(error) => {
