@@ -50,8 +50,16 @@ impl Core {
         let (end, usual) = (wal.end(), self.usual_log(wal.capacity_bytes()));
         let more = wal.zone_bytes().max(usual / 16);
         let wanted = (wal.used_bytes() + more).saturating_sub(usual / 2);
-        let oldest = self.needs_log_from();
-        let position = oldest.saturating_add(wanted).min(end);
+        self.checkpoint_older(self.needs_log_from().saturating_add(wanted).min(end))
+    }
+
+    /// Writes the pages that need the oldest eighth of the log which is needed, and releases that.
+    pub(crate) fn checkpoint_eighth(&self) -> Result<(), DbError> {
+        let (oldest, end) = (self.needs_log_from(), self.trees.wal().end());
+        self.checkpoint_older(oldest + (end.saturating_sub(oldest) / 8))
+    }
+
+    fn checkpoint_older(&self, position: u64) -> Result<(), DbError> {
         // Leaves that get deletes which waited for them are visited below.
         self.trees.pool.load_lacking(position)?;
         self.purge_all();

@@ -4,8 +4,8 @@
 //! has no way back once it is in the log, and its pages reach the store later. So before that the
 //! store promises room for all pages that changed and are not written, and for those that the
 //! commit may change, whole. What is left of a promise serves the next commits. Where room is
-//! short, changed pages are written: they take what they need then, and no longer that of a whole
-//! page each. If it is still short, the commit is refused.
+//! short, the oldest changed pages are written: they take what they need then, and no longer that
+//! of a whole page each. If it is still short, all are; and then the commit is refused.
 //!
 //! Deletes may use a part of the room that others may not. They make pages shorter, so it is hardly
 //! ever needed.
@@ -31,8 +31,10 @@ impl Core {
     /// # Errors
     /// The store has no room for them.
     pub(crate) fn page_room(&self, pages: u64, shrinks: bool) -> Result<PageRoom<'_>, DbError> {
-        let mut is_written = false;
-        loop {
+        type Write = fn(&Core) -> Result<(), DbError>;
+        let writes: [Option<Write>; 3] =
+            [Some(Core::checkpoint_eighth), Some(Core::checkpoint_all), None];
+        for write in writes {
             let mut state = self.promised.lock();
             if state.left < pages {
                 self.ask(&mut state, pages, shrinks)?;
@@ -43,15 +45,13 @@ impl Core {
                 return Ok(PageRoom { core: self, pages });
             }
             drop(state);
-            if is_written {
-                return Err(DbError::Full { pages: self.trees.pages.used() });
-            }
             // Leaves that are empty may wait for their visit. Commits that are under way do not
             // wait for this one.
-            self.checkpoint_all()?;
+            let Some(write) = write else { break };
+            write(self)?;
             self.trees.trim_freed()?;
-            is_written = true;
         }
+        Err(DbError::Full { pages: self.trees.pages.used() })
     }
 
     /// Asks the store for a promise of more pages.

@@ -13,6 +13,7 @@ use super::frames::{Frames, NO_PAGE};
 use super::memory_budget::MemoryBudget;
 use super::writeback::{BATCH, Batch, Cause, Writeback};
 use crate::DbError;
+use crate::node::PAGE_BYTES;
 use crate::options::Replacement;
 
 /// Pages that write-aware replacement compares for each one that it evicts.
@@ -96,8 +97,8 @@ impl Evictor {
         // As above: a page that is loaded meanwhile is counted twice.
         let _writer = self.lock();
         let residency = self.writeback.residency();
-        let (waiting, deltas) = residency.absent().changed();
-        (residency.frames().changed() + waiting + (3 * deltas).div_ceil(8)) as u64
+        let absent = residency.absent().room().div_ceil(PAGE_BYTES);
+        (residency.frames().changed() + absent) as u64
     }
 
     /// Pages that memory has room for.

@@ -458,7 +458,8 @@ impl Pool {
     }
 
     /// Whole pages for which the store must have room, as they changed and are not on the device.
-    /// Of those that left a delta only that will be written: three eighths of a page at most.
+    /// Those that left memory count as the part that they may take: with a delta, three eighths;
+    /// with rows that wait, five eighths and these rows.
     pub(crate) fn changed_pages(&self) -> u64 {
         self.loader.evictor().changed_pages()
     }

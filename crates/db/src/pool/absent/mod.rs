@@ -23,6 +23,7 @@ mod delta;
 mod rows;
 mod slots;
 
+use std::ops::{AddAssign, SubAssign};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -33,7 +34,7 @@ pub(super) use rows::{Rows, Waiting};
 use super::frames::CLEAN;
 use crate::DbError;
 use crate::mvcc::{Change, Lookup};
-use crate::node::Node;
+use crate::node::{Node, PAGE_BYTES};
 use delta::Delta;
 use slots::{CLASSES, Order, SLOT_BYTES, Slots};
 
@@ -54,6 +55,13 @@ const MOST_WAITING: (usize, usize) = (3, 4);
 /// parts of the memory that they have for sure otherwise: what waits saves reads, and not only
 /// writes.
 const BESIDE_WAITING: usize = 4;
+
+/// Bytes that a page comes to take more in the store with a delta that waits, at most.
+const DELTA_ROOM: usize = PAGE_BYTES / 8 * 3;
+
+/// The same with rows that wait, beside their own bytes: as an image it takes the place of a base,
+/// and of a delta and a tail that have three eighths of a page at least together with these rows.
+const WAITING_ROOM: usize = PAGE_BYTES / 8 * 5;
 
 /// Memory is short in a shard until this part of it is free.
 const SPARE: usize = 64;
@@ -76,12 +84,8 @@ struct Shard {
 #[derive(Default)]
 struct State {
     slots: Slots,
-    /// Bytes that all parts take.
-    bytes: usize,
-    /// Bytes of them that deltas take.
-    delta_bytes: usize,
-    /// Bytes of them that rows of pages take which lack some.
-    waiting_bytes: usize,
+    /// What all parts take.
+    taken: Taken,
 }
 
 /// Memory after a change.
@@ -93,12 +97,35 @@ pub(crate) enum Memory {
     Short,
 }
 
-/// Bytes of memory that the parts of a page take.
+/// What parts of pages take.
 #[derive(Clone, Copy, Default)]
-struct Bytes {
-    all: usize,
-    delta: usize,
-    waiting: usize,
+struct Taken {
+    /// Bytes of memory.
+    bytes: usize,
+    /// Bytes of them that deltas take.
+    delta_bytes: usize,
+    /// Bytes of them that rows of pages take which lack some.
+    waiting_bytes: usize,
+    /// Bytes that the pages may come to take more in the store.
+    room: usize,
+}
+
+impl AddAssign for Taken {
+    fn add_assign(&mut self, more: Taken) {
+        self.bytes += more.bytes;
+        self.delta_bytes += more.delta_bytes;
+        self.waiting_bytes += more.waiting_bytes;
+        self.room += more.room;
+    }
+}
+
+impl SubAssign for Taken {
+    fn sub_assign(&mut self, less: Taken) {
+        self.bytes -= less.bytes;
+        self.delta_bytes -= less.delta_bytes;
+        self.waiting_bytes -= less.waiting_bytes;
+        self.room -= less.room;
+    }
 }
 
 /// The parts of one page.
@@ -122,12 +149,20 @@ impl Parts {
         SLOT_BYTES + self.delta.memory_bytes() + self.rows.heap_bytes()
     }
 
-    fn bytes(&self) -> Bytes {
+    fn taken(&self) -> Taken {
         if self.delta.is_none() && self.rows.is_empty() {
-            return Bytes::default();
+            return Taken::default();
         }
-        let waiting = if self.rows.is_dirty() { SLOT_BYTES + self.rows.heap_bytes() } else { 0 };
-        Bytes { all: self.memory_bytes(), delta: self.delta.memory_bytes(), waiting }
+        let (waiting_bytes, room) = match (self.rows.is_dirty(), self.delta.is_none()) {
+            (true, _) => {
+                let room = WAITING_ROOM + self.rows.waiting_bytes();
+                (SLOT_BYTES + self.rows.heap_bytes(), room.min(PAGE_BYTES))
+            }
+            (false, false) => (0, DELTA_ROOM),
+            (false, true) => (0, 0),
+        };
+        let (bytes, delta_bytes) = (self.memory_bytes(), self.delta.memory_bytes());
+        Taken { bytes, delta_bytes, waiting_bytes, room }
     }
 
     /// The class by what waits for the page.
@@ -146,14 +181,13 @@ impl State {
     /// if there are some, and free if there is neither.
     fn change<T>(&mut self, slot: u32, change: impl FnOnce(&mut Parts) -> T) -> T {
         let parts = self.slots.parts_mut(slot);
-        let before = Bytes { all: parts.memory_bytes(), ..parts.bytes() };
+        let before = Taken { bytes: parts.memory_bytes(), ..parts.taken() };
         let changed = change(parts);
         let (has_delta, has_rows) = (parts.delta.is_here(), !parts.rows.is_empty());
-        let (after, class) = (parts.bytes(), parts.class());
-        self.bytes = self.bytes + after.all - before.all;
-        self.delta_bytes = self.delta_bytes + after.delta - before.delta;
-        self.waiting_bytes = self.waiting_bytes + after.waiting - before.waiting;
-        if after.all == 0 {
+        let (after, class) = (parts.taken(), parts.class());
+        self.taken += after;
+        self.taken -= before;
+        if after.bytes == 0 {
             self.slots.remove(slot);
         } else {
             self.slots.set_in(Order::Deltas, slot, has_delta);
@@ -174,7 +208,7 @@ impl State {
         let before = self.slots.len();
         let slot = self.slots.find_or_add(page);
         if self.slots.len() > before {
-            self.bytes += SLOT_BYTES;
+            self.taken.bytes += SLOT_BYTES;
         }
         slot
     }
@@ -209,7 +243,7 @@ impl AbsentCache {
 
     /// Bytes of memory that all parts take.
     pub(crate) fn bytes(&self) -> usize {
-        self.shards.iter().map(|shard| shard.state.lock().bytes).sum()
+        self.shards.iter().map(|shard| shard.state.lock().taken.bytes).sum()
     }
 
     fn shard(&self, page: u32) -> &Shard {
@@ -265,7 +299,7 @@ impl AbsentCache {
             return None;
         }
         state.slots.put_first(Order::Rows, slot);
-        let is_short = state.bytes > most_bytes / SHARDS;
+        let is_short = state.taken.bytes > most_bytes / SHARDS;
         Some(if is_short { Memory::Short } else { Memory::Enough })
     }
 
@@ -434,17 +468,9 @@ impl AbsentCache {
         self.state(page).alter(page, |parts| parts.delta.borrow())?
     }
 
-    /// Pages with changes that are not on the device: those for which rows wait, and those that
-    /// have a delta alone.
-    pub(crate) fn changed(&self) -> (usize, usize) {
-        let (mut waiting, mut deltas) = (0, 0);
-        for shard in &self.shards {
-            for parts in shard.state.lock().slots.iter() {
-                waiting += usize::from(parts.rows.is_dirty());
-                deltas += usize::from(!parts.rows.is_dirty() && !parts.delta.is_none());
-            }
-        }
-        (waiting, deltas)
+    /// Bytes that pages with changes which are not on the device may come to take more there.
+    pub(crate) fn room(&self) -> usize {
+        self.shards.iter().map(|shard| shard.state.lock().taken.room).sum()
     }
 
     /// The log position from which recovery would redo all changes; [`CLEAN`] if there are none.
@@ -459,7 +485,7 @@ impl State {
         let (first, mut leaving, mut leaving_deltas) = (excess.lacking.len(), 0, 0);
         let slots = self.slots.len();
         for round in 0..2 * slots {
-            if self.bytes <= share + leaving {
+            if self.taken.bytes <= share + leaving {
                 return;
             }
             let (delta, rows) = (self.slots.last(Order::Deltas), self.slots.last(Order::Rows));
@@ -470,7 +496,7 @@ impl State {
             });
             let is_short = is_waiting && self.waiting_take_most(share);
             let for_sure = if is_short { deltas / BESIDE_WAITING } else { deltas };
-            let is_delta = self.delta_bytes > for_sure + leaving_deltas || rows.is_none();
+            let is_delta = self.taken.delta_bytes > for_sure + leaving_deltas || rows.is_none();
             match (delta.filter(|_| is_delta), rows) {
                 (Some(_), _) if excess.deltas.len() == most => return,
                 (Some(slot), _) => {
@@ -501,7 +527,7 @@ impl State {
     /// True if rows that wait take most of the memory that deltas leave to rows.
     fn waiting_take_most(&self, share: usize) -> bool {
         let (part, of) = MOST_WAITING;
-        self.waiting_bytes > share.saturating_sub(self.delta_bytes) / of * part
+        self.taken.waiting_bytes > share.saturating_sub(self.taken.delta_bytes) / of * part
     }
 
     /// Names the page for which most bytes wait, or that of a slot if all are named. Returns the
@@ -511,7 +537,7 @@ impl State {
         // It is not named again before it could be loaded, or another change waits for it.
         self.slots.set_waiting(fullest, None);
         excess.lacking.push(self.slots.page(fullest));
-        self.slots.parts(fullest).bytes().waiting
+        self.slots.parts(fullest).taken().waiting_bytes
     }
 
     /// Drops rows that were not used. True if some are left.

@@ -251,3 +251,20 @@ fn pages_are_named_by_what_waits_for_them_once_that_takes_most_of_the_memory() {
         assert_eq!(cache.take_spare(8).lacking, named);
     }
 }
+
+#[test]
+fn a_page_takes_room_of_the_store_by_what_waits_for_it() {
+    let cache = AbsentCache::new(1 << 20, 0);
+    cache.keep(16, Node::of(&page(1)), Some(Deltas::new().delta(9)));
+    assert_eq!(cache.room(), PAGE_BYTES / 8 * 3);
+    let put = |key: u8, len: usize| {
+        let put = (Change { kind: WriteKind::Put, value: &vec![key; len] }, 9);
+        assert!(cache.change(16, &[key], || Some(4000), put, |_| ()).is_some());
+    };
+    put(1, 100);
+    assert_eq!(cache.room(), PAGE_BYTES / 8 * 5 + 106);
+    put(2, 1500);
+    assert_eq!(cache.room(), PAGE_BYTES, "no page takes more");
+    cache.forget(16, |_| ());
+    assert_eq!(cache.room(), 0);
+}
