@@ -209,7 +209,7 @@ impl Place for Bucket {
         result
     }
 
-    fn settle(&self) -> io::Result<()> {
+    fn sync_names(&self) -> io::Result<()> {
         Ok(())
     }
 

@@ -96,7 +96,7 @@ impl Place for Directory {
         result
     }
 
-    fn settle(&self) -> io::Result<()> {
+    fn sync_names(&self) -> io::Result<()> {
         sync(&self.path.join(PARTS))?;
         sync(&self.path)
     }

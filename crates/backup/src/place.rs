@@ -35,7 +35,7 @@ pub(crate) trait Place: Send + Sync {
     fn remove(&self, objects: &[&str], gone: &mut dyn FnMut(&str)) -> io::Result<()>;
 
     /// Makes durable the names that objects got.
-    fn settle(&self) -> io::Result<()>;
+    fn sync_names(&self) -> io::Result<()>;
 
     /// Objects that are best written at a time.
     fn at_a_time(&self) -> usize;

@@ -130,11 +130,11 @@ impl Target {
     /// Replaces the last backup. Its parts are there, and durable with this.
     pub(crate) fn replace_list(&self, list: &Manifest) -> Result<(), BackupError> {
         let replace = || {
-            self.place.settle()?;
+            self.place.sync_names()?;
             let mut object = self.place.begin(LIST)?;
             object.write(&serde_json::to_vec(list).map_err(io::Error::other)?)?;
             object.finish()?;
-            self.place.settle()
+            self.place.sync_names()
         };
         replace().map_err(self.failed(LIST))
     }

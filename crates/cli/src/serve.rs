@@ -75,13 +75,13 @@ impl Served<'_> {
     /// Opens the store and serves it until a signal comes; then closes it and shows its counts.
     fn until_interrupted(&self, serve: &Serve<'_>) -> Result<String, Failure> {
         let args = self.args;
-        if args.lock.lock_memory {
+        if args.running.lock_memory {
             lock_memory(self.command)?;
         }
         let failed = |error| store_failure(&args.uri, error);
         let interrupt =
             Interrupt::watch().map_err(|e| Failure::job(self.command, &format!("signals: {e}")))?;
-        let watching = args.metrics.metrics.map(|address| self.watch_at(address)).transpose()?;
+        let watching = args.running.metrics.map(|address| self.watch_at(address)).transpose()?;
         let (device, follower) = self.followed(self.device()?)?;
         let options = Open { accept_loss: args.accept_loss, space: args.space, ..Open::default() };
         let store = Store::open(device, options).map_err(failed)?;
@@ -128,7 +128,7 @@ impl Served<'_> {
         &self,
         device: Arc<dyn Device>,
     ) -> Result<(Arc<dyn Device>, Option<Follower>), Failure> {
-        let Some(target) = &self.args.follow.backup else { return Ok((device, None)) };
+        let Some(target) = &self.args.running.backup else { return Ok((device, None)) };
         let followed = follow(device, target);
         let (device, follower) =
             followed.map_err(|error| backup_failure(&self.args.uri, &error))?;

@@ -127,6 +127,8 @@ impl Core {
         let needed = open.min(pinned()).min(trees.pool.needs_log_from());
         // A page that is freed is pinned on its way from the pool.
         let needed = needed.min(pinned());
-        needed.min(trees.pages.first_freed().unwrap_or(open))
+        let needed = needed.min(trees.pages.first_freed().unwrap_or(open));
+        assert!(needed <= end, "recovery needs no log that is not written");
+        needed
     }
 }

@@ -68,7 +68,9 @@ impl Pages {
     /// Pages in use.
     pub(crate) fn used(&self) -> u32 {
         let state = self.state();
-        state.next - (state.free.len() + state.freed.len()) as u32
+        let unused = (state.free.len() + state.freed.len()) as u32;
+        assert!(unused <= state.next, "more pages are free than were ever used");
+        state.next - unused
     }
 
     /// A page that is not in use.
@@ -86,12 +88,16 @@ impl Pages {
 
     /// Takes back a page that was taken, and then not used.
     pub(crate) fn give_back(&self, page: u32) {
-        self.state().free.push(page);
+        let mut state = self.state();
+        assert!(page < state.next, "page {page} was never taken");
+        debug_assert!(!state.free.contains(&page), "page {page} is given back twice");
+        state.free.push(page);
     }
 
     /// The log record at `position` freed a page. Calls come mostly in the order of the log.
     pub(crate) fn free(&self, position: u64, page: u32) {
         let mut state = self.state();
+        assert!(page < state.next, "page {page} is freed, and was never taken");
         let behind = state.freed.partition_point(|&(other, _)| other <= position);
         state.freed.insert(behind, (position, page));
     }
@@ -114,6 +120,7 @@ impl Pages {
         state.changed.remove(&freed.1);
         if let Some(index) = state.freed.iter().position(|&other| other == freed) {
             state.freed.remove(index);
+            debug_assert!(!state.free.contains(&freed.1), "page {} is free twice", freed.1);
             state.free.push(freed.1);
         }
     }

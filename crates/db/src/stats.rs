@@ -35,8 +35,8 @@ pub struct Stats {
     /// Records that were read or changed without their page, which was not in memory: they were
     /// left there when it went.
     pub records_without_page: u64,
-    /// Those of them that were put or deleted without a read of the record or of its page. They wait
-    /// in memory until the page is needed.
+    /// Those of them that were put or deleted without a read of the record or of its page. They
+    /// wait in memory until the page is needed.
     pub records_unread: u64,
     /// Pages that were written because their memory was needed, or that of changes that were kept.
     pub pages_evicted: u64,

@@ -8,12 +8,11 @@
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use frostline_db::{Create, Db, DbError, Direction, Options, Table};
 use frostline_store::{Cleaning, Format};
 use frostline_testkit::power::{self, End, Machine, task, tell};
-use frostline_zone::{Device, OpenOptions, Shape, can_create, create, open};
+use frostline_zone::Shape;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -44,15 +43,6 @@ fn apply(content: &mut Content, number: u64) {
     }
 }
 
-fn device(uri: &str) -> Arc<dyn Device> {
-    let zone_bytes = Some(256 << 10);
-    let shape = Shape { bytes: 64 << 18, zone_bytes, ..Shape::default() };
-    match can_create(uri) {
-        true => create(uri, &shape, &OpenOptions::default()).unwrap(),
-        false => open(uri, &OpenOptions::default()).unwrap(),
-    }
-}
-
 /// Opens the database, checks it, and commits until it is killed. The task: a seed, the number of
 /// the last commit that was acknowledged, whether the database must be there, and the URI.
 #[test]
@@ -60,7 +50,8 @@ fn as_a_process() {
     let Some(task) = task() else { return };
     let words: Vec<_> = task.splitn(4, ' ').collect();
     let mut rng = SmallRng::seed_from_u64(words[0].parse().unwrap());
-    let device = device(words[3]);
+    let shape = Shape { bytes: 64 << 18, zone_bytes: Some(256 << 10), ..Shape::default() };
+    let device = power::device(words[3], &shape);
     let is_in_order = rng.random_bool(0.3);
     let options = Options {
         buffer_bytes: [64, 200][rng.random_range(0..2)] * 4096,

@@ -19,7 +19,7 @@ impl People {
     }
 
     /// Puts a person into a town, and out of the one before.
-    fn settle(self, tx: &mut Update<'_>, name: &str, town: &str) -> Result<()> {
+    fn move_to(self, tx: &mut Update<'_>, name: &str, town: &str) -> Result<()> {
         self.leave(tx, name)?;
         self.by_name.put(tx, &name, &town.to_string())?;
         self.by_town.put(tx, &(town, name), &())
@@ -44,11 +44,11 @@ fn main() -> Result<()> {
     let db = Options::new().bound(1 << 30).open(directory.as_deref().unwrap_or("people.frost"))?;
     let people = People::open(&db)?;
     db.update(|tx| {
-        people.settle(tx, "Ada", "London")?;
-        people.settle(tx, "Grace", "Arlington")?;
-        people.settle(tx, "Alan", "London")
+        people.move_to(tx, "Ada", "London")?;
+        people.move_to(tx, "Grace", "Arlington")?;
+        people.move_to(tx, "Alan", "London")
     })?;
-    db.update(|tx| people.settle(tx, "Alan", "Manchester"))?;
+    db.update(|tx| people.move_to(tx, "Alan", "Manchester"))?;
     let look = db.read()?;
     for town in ["London", "Manchester", "Arlington"] {
         println!("{town}: {:?}", people.of_town(&look, town)?);

@@ -27,9 +27,9 @@
 //! and survive any crash once [`Db::update`] has returned. [`Options`] sets the memory, the largest
 //! size, the scheme that places pages, and the device.
 //!
-//! [`Typed`] tables have keys and values of Rust's types. [`Db::begin`] begins a transaction that the program
-//! commits itself, [`Db::update_soon`] does not wait for the device, and [`Options::read_only`]
-//! opens a database that stays as it is.
+//! [`Typed`] tables have keys and values of Rust's types. [`Db::begin`] begins a transaction that
+//! the program commits itself, [`Db::update_soon`] does not wait for the device, and
+//! [`Options::read_only`] opens a database that stays as it is.
 //!
 //! # The simulator
 //!
@@ -68,8 +68,8 @@
 //! # The parts
 //!
 //! [`engine`] is the database without this crate's conveniences, [`store`] the page store below it,
-//! [`zone`] the devices below that, and [`placement`] the schemes and victim policies. With the feature
-//! `sim`, `trace` has the formats of write traces.
+//! [`zone`] the devices below that, and [`placement`] the schemes and victim policies. With the
+//! feature `sim`, `trace` has the formats of write traces.
 //!
 //! # Features
 //!

@@ -30,8 +30,8 @@ impl<'d> Snapshot<'d> {
         Ok(self.inner.get(table, key.as_ref())?)
     }
 
-    /// The values of several keys, in the order of the keys that are asked for. What is not in memory
-    /// is read together, so one call for many keys is faster than a call for each.
+    /// The values of several keys, in the order of the keys that are asked for. What is not in
+    /// memory is read together, so one call for many keys is faster than a call for each.
     ///
     /// # Errors
     /// Those of [`Snapshot::get`].
@@ -152,8 +152,8 @@ impl<'d> Snapshot<'d> {
 
 /// A transaction that writes: it reads like a [`Snapshot`], and also sees its own writes. The
 /// bodies of
-/// [`Db::update`](crate::Db::update) get one, and so do those who [begin](crate::Db::begin) one. One that is
-/// dropped writes nothing.
+/// [`Db::update`](crate::Db::update) get one, and so do those who [begin](crate::Db::begin) one.
+/// One that is dropped writes nothing.
 pub struct Update<'d> {
     snapshot: Snapshot<'d>,
 }
@@ -435,9 +435,9 @@ impl<'d> Update<'d> {
     /// Makes what was written visible to transactions that begin from now on, and durable.
     ///
     /// # Errors
-    /// [`Error::Conflict`](crate::Error::Conflict), [`Error::TooOld`](crate::Error::TooOld): nothing was
-    /// written, and all can be tried again from [`Db::begin`](crate::Db::begin) on. The database is
-    /// full or the transaction too large: nothing was written. An error of the device.
+    /// [`Error::Conflict`](crate::Error::Conflict), [`Error::TooOld`](crate::Error::TooOld):
+    /// nothing was written, and all can be tried again from [`Db::begin`](crate::Db::begin) on. The
+    /// database is full or the transaction too large: nothing was written. An error of the device.
     pub fn commit(self) -> Result<()> {
         Ok(self.snapshot.inner.commit()?)
     }

@@ -7,7 +7,6 @@
 //! it, with the gathering of features from records. The throughput is in pages.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use frostline_learn::{
     FeatureLayout, Instructions, LANES, Linear, PageClassifier, PageRecogniser, RecordSource,
@@ -18,26 +17,9 @@ use frostline_placement::{
     Requests, UserWrite,
 };
 use frostline_random::SplitMix;
+use frostline_testkit::timing::measure;
 
 const PAGES: usize = 65_536;
-
-/// Prints the median of eleven samples of 50 ms or longer each, and the pages per second.
-fn measure(name: &str, amount: u64, mut work: impl FnMut()) {
-    let mut time = |times: u32| {
-        let start = Instant::now();
-        (0..times).for_each(|_| work());
-        start.elapsed()
-    };
-    let mut times = 1;
-    while time(times) < Duration::from_millis(50) {
-        times *= 2;
-    }
-    let mut samples: Vec<f64> =
-        (0..11).map(|_| time(times).as_secs_f64() / f64::from(times)).collect();
-    samples.sort_by(f64::total_cmp);
-    let seconds = samples[samples.len() / 2];
-    println!("{name:<58} {:>12.3} us {:>10.1} M/s", seconds * 1e6, amount as f64 / seconds / 1e6);
-}
 
 fn linear(layout: FeatureLayout, chance: &mut SplitMix) -> Linear {
     let weights = (0..layout.width()).map(|_| chance.unit() as f32 - 0.5);

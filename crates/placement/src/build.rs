@@ -46,7 +46,8 @@ pub struct Setup<'a> {
     pub semantics: Semantics,
     /// Seed of the scheme's random numbers.
     pub seed: u64,
-    /// Mean lifespan of each LBA (infinite if written once), for [`Foresight::Rates`](crate::Foresight::Rates).
+    /// Mean lifespan of each LBA (infinite if written once), for
+    /// [`Foresight::Rates`](crate::Foresight::Rates).
     pub mean_lifespans: Option<&'a [f32]>,
     /// Lifespan of each user write, for [`Foresight::Lifespans`](crate::Foresight::Lifespans).
     pub lifespans: Option<&'a [u32]>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::NEVER;
 
-/// The most rounds of Lloyd's iteration; on real traces it settles earlier.
+/// The most rounds of Lloyd's iteration; on real traces it converges earlier.
 const ROUNDS: usize = 200;
 
 /// The lifespans of all writes. A version that is never invalidated lives to the end of the trace.

@@ -38,8 +38,8 @@ pub struct Wants {
     /// takes one slot.
     pub whole_pages: bool,
     /// True if the log shall seal an open zone early when it hardly fills and its garbage builds
-    /// up. Worth it for a scheme that gives some classes few pages. The published schemes wait until
-    /// zones are full.
+    /// up. Worth it for a scheme that gives some classes few pages. The published schemes wait
+    /// until zones are full.
     pub seals_stale: bool,
     /// Meta pages at the tail of each zone, which the scheme fills with its state of the zone's
     /// pages. They count as written when the zone is sealed. A driver that keeps the state

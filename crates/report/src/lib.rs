@@ -1,8 +1,8 @@
 //! Results of replays and benches, read from files and written in other forms.
 //!
-//! [`read_results`] reads what `frostline` wrote as JSON. [`csv()`] and [`write_parquet`] make tables
-//! with a row for each run, [`page()`] an HTML page with charts. A [`Matrix`] has the runs by scheme
-//! and victim policy.
+//! [`read_results`] reads what `frostline` wrote as JSON. [`csv()`] and [`write_parquet`] make
+//! tables with a row for each run, [`page()`] an HTML page with charts. A [`Matrix`] has the runs
+//! by scheme and victim policy.
 //!
 //! ```
 //! use frostline_report::{Matrix, csv, read_results};

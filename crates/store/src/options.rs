@@ -30,8 +30,9 @@ pub struct Format {
     pub checkpoint_writes: Option<u64>,
     /// Bytes of a unit: a page is written without its longest run of zeroes, or only the words of
     /// it that
-    /// [changed](crate::PageWrite::changed), and takes as many units as that needs. It divides 4,096 into
-    /// 255 units at most. Units of 4,096 bytes are whole pages: nothing shorter would save one.
+    /// [changed](crate::PageWrite::changed), and takes as many units as that needs. It divides
+    /// 4,096 into 255 units at most. Units of 4,096 bytes are whole pages: nothing shorter would
+    /// save one.
     pub unit: u32,
     /// Pages may come with hotness records, which make headers larger.
     pub hotness: bool,
@@ -97,9 +98,9 @@ pub struct Open {
     pub map_bytes: usize,
     /// Space over data that the store may take, above 1: it is cleaned when it takes more, whatever
     /// the [garbage proportion](Format::gp) that it was formatted with. Space is what is written in
-    /// zones for pages; data are the images of all pages ([`Space`](crate::Space)). Less space means
-    /// more copies. A target is met as far as 5 % of garbage allow, and as cleaning copies no more
-    /// than four bytes for each that is written.
+    /// zones for pages; data are the images of all pages ([`Space`](crate::Space)). Less space
+    /// means more copies. A target is met as far as 5 % of garbage allow, and as cleaning copies no
+    /// more than four bytes for each that is written.
     pub space: Option<f64>,
     /// How images are compressed, where that makes them shorter. Where contents do not compress
     /// only some are tried.

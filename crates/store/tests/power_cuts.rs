@@ -9,13 +9,12 @@
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use frostline_store::{ChangedWords, Cleaning, Format, Open, PageRead, Store};
 use frostline_testkit::power::{self, End, Machine, task, tell};
-use frostline_zone::{Device, OpenOptions, Shape, can_create, create, open};
+use frostline_zone::Shape;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -34,15 +33,6 @@ fn version(lba: u32, page: &[u8]) -> u64 {
     version
 }
 
-fn device(uri: &str) -> Arc<dyn Device> {
-    let zone_bytes = Some(128 << 10);
-    let shape = Shape { bytes: 48 << 17, zone_bytes, ..Shape::default() };
-    match can_create(uri) {
-        true => create(uri, &shape, &OpenOptions::default()).unwrap(),
-        false => open(uri, &OpenOptions::default()).unwrap(),
-    }
-}
-
 /// Opens the store, tells what it holds, and uses it until it is killed. The task: a seed, the next
 /// version, whether the store must be there, and the URI.
 #[test]
@@ -51,7 +41,8 @@ fn as_a_process() {
     let words: Vec<_> = task.splitn(4, ' ').collect();
     let mut rng = SmallRng::seed_from_u64(words[0].parse().unwrap());
     let mut next: u64 = words[1].parse().unwrap();
-    let device = device(words[3]);
+    let shape = Shape { bytes: 48 << 17, zone_bytes: Some(128 << 10), ..Shape::default() };
+    let device = power::device(words[3], &shape);
     let cleaning = [Cleaning::Inline, Cleaning::Background][rng.random_range(0..2)];
     let open = Open { cleaning, ..Open::default() };
     let store = Store::open(device.clone(), open).or_else(|error| {

@@ -3,4 +3,5 @@
 #[cfg(target_os = "linux")]
 pub mod power;
 pub mod seeds;
+pub mod timing;
 pub mod worlds;

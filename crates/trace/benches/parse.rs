@@ -4,33 +4,15 @@
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use frostline_random::Xoshiro;
+use frostline_testkit::timing::measure;
 use frostline_trace::{
     AccessPattern, LoadOptions, Oltp, Reader, Spec, Writes, generate, load, prepare,
 };
 
 /// Lines in a CSV file, which is then about 50 MB.
 const LINES: usize = 1 << 20;
-
-/// Prints the median of eleven samples of 50 ms or longer each, and the bytes or writes per second.
-fn measure(name: &str, amount: u64, mut work: impl FnMut()) {
-    let mut time = |times: u32| {
-        let start = Instant::now();
-        (0..times).for_each(|_| work());
-        start.elapsed()
-    };
-    let mut times = 1;
-    while time(times) < Duration::from_millis(50) {
-        times *= 2;
-    }
-    let mut samples: Vec<f64> =
-        (0..11).map(|_| time(times).as_secs_f64() / f64::from(times)).collect();
-    samples.sort_by(f64::total_cmp);
-    let seconds = samples[samples.len() / 2];
-    println!("{name:<58} {:>12.3} us {:>10.1} M/s", seconds * 1e6, amount as f64 / seconds / 1e6);
-}
 
 /// A CSV file whose fields vary in length like those of the published traces.
 fn csv(dir: &Path, name: &str, line: impl Fn(&mut String, &mut Xoshiro, u64)) -> PathBuf {

@@ -93,8 +93,8 @@ pub trait Transaction {
         value: &mut Vec<u8>,
     ) -> Result<bool, Self::Error>;
 
-    /// Says that these records are read or written soon, so that an engine may read what it needs for
-    /// them at once. By default nothing happens.
+    /// Says that these records are read or written soon, so that an engine may read what it needs
+    /// for them at once. By default nothing happens.
     ///
     /// # Errors
     /// Errors of the engine.

@@ -7,7 +7,7 @@ use frostline_benches::{PageWorkload, StoreBench};
 use frostline_store::Format;
 
 use super::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs};
-use super::running::{CleaningArg, FollowArgs, LockArgs, MetricsArgs, SpeedArgs};
+use super::running::{CleaningArg, RunningArgs, SpeedArgs};
 use super::share::space;
 use super::store::{PlacementArgs, ShapeArgs};
 
@@ -65,11 +65,7 @@ pub(crate) struct BenchStoreArgs {
     #[arg(long, value_name = "-|FILE")]
     pub json: Option<PathBuf>,
     #[command(flatten)]
-    pub metrics: MetricsArgs,
-    #[command(flatten)]
-    pub follow: FollowArgs,
-    #[command(flatten)]
-    pub lock: LockArgs,
+    pub running: RunningArgs,
     /// Draw the zones live on the terminal
     #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
     pub live: bool,
@@ -104,8 +100,8 @@ impl BenchStoreArgs {
             threads: self.threads,
             sync_every: self.sync_every,
             cleaning: self.cleaning.into(),
-            metrics: self.metrics.metrics,
-            backup: self.follow.backup.clone(),
+            metrics: self.running.metrics,
+            backup: self.running.backup.clone(),
             record: self.record.clone(),
             keep: self.keep,
             space: self.space,

@@ -8,7 +8,7 @@ use frostline_db::Replacement;
 use frostline_workload::ycsb::{Distribution, LoadOrder, NamedMix};
 use frostline_workload::{linkbench, tpcc, ycsb};
 
-use super::running::{CleaningArg, CompressionArg, FollowArgs, LockArgs, MetricsArgs, SpeedArgs};
+use super::running::{CleaningArg, CompressionArg, RunningArgs, SpeedArgs};
 use super::share::{fill, gp_of_store, space};
 use super::store::unit;
 use crate::size::Size;
@@ -122,11 +122,7 @@ pub(crate) struct DatabaseArgs {
     #[arg(long)]
     pub no_check: bool,
     #[command(flatten)]
-    pub metrics: MetricsArgs,
-    #[command(flatten)]
-    pub follow: FollowArgs,
-    #[command(flatten)]
-    pub lock: LockArgs,
+    pub running: RunningArgs,
     /// Draw the zones live on the terminal
     #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
     pub live: bool,
@@ -190,8 +186,8 @@ impl DatabaseArgs {
             cleaning: self.cleaning.into(),
             in_order: self.in_order,
             check: !self.no_check,
-            metrics: self.metrics.metrics,
-            backup: self.follow.backup.clone(),
+            metrics: self.running.metrics,
+            backup: self.running.backup.clone(),
             record: self.record.clone(),
             keep: self.keep,
             accept_loss: self.accept_loss,

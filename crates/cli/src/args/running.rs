@@ -36,27 +36,17 @@ pub(crate) enum DriveArg {
     Zn540,
 }
 
-/// The ways in which a bench, or a server, can be watched while it works.
+/// What a bench or a server does beside its work.
 #[derive(Debug, Args)]
-pub(crate) struct MetricsArgs {
+pub(crate) struct RunningArgs {
     /// Serve metrics for Prometheus, and at / a page that draws the zones live, at this loopback
     /// address, as 127.0.0.1:9464
     #[arg(long, value_name = "ADDR", value_parser = loopback)]
     pub metrics: Option<SocketAddr>,
-}
-
-/// The backup of a bench, or of a server, while it works.
-#[derive(Debug, Args)]
-pub(crate) struct FollowArgs {
     /// Back up the device here while it is in use, so that what is written is there after a second:
     /// a directory, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "TARGET")]
     pub backup: Option<OsString>,
-}
-
-/// The memory of a bench, or of a server.
-#[derive(Debug, Args)]
-pub(crate) struct LockArgs {
     /// Let the system write no memory of this process to swap
     #[arg(long)]
     pub lock_memory: bool,

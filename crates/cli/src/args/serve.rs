@@ -3,7 +3,7 @@
 use clap::{Arg, Args, Subcommand};
 use frostline_nbd::Address;
 
-use super::running::{FollowArgs, LockArgs, MetricsArgs};
+use super::running::RunningArgs;
 use super::share::space;
 use super::store::{OptionsArgs, ShapeArgs};
 
@@ -50,11 +50,7 @@ pub(crate) struct DiskArgs {
     #[arg(long, requires = "size")]
     pub create: bool,
     #[command(flatten)]
-    pub metrics: MetricsArgs,
-    #[command(flatten)]
-    pub follow: FollowArgs,
-    #[command(flatten)]
-    pub lock: LockArgs,
+    pub running: RunningArgs,
     /// No messages
     #[arg(long, short)]
     pub quiet: bool,

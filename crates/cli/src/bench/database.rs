@@ -26,7 +26,7 @@ pub(super) fn run(
     if let Some(path) = &args.record {
         output::check_name(command, path)?;
     }
-    if args.lock.lock_memory {
+    if args.running.lock_memory {
         lock_memory(command)?;
     }
     let monitor = monitor(command, args.live, args.quiet, &interrupt)?;

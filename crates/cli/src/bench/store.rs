@@ -19,7 +19,7 @@ pub(super) fn run(args: &BenchStoreArgs) -> Result<String, Failure> {
     if let Some(path) = &args.record {
         output::check_name(COMMAND, path)?;
     }
-    if args.lock.lock_memory {
+    if args.running.lock_memory {
         lock_memory(COMMAND)?;
     }
     let outputs = args.json.as_deref().into_iter().chain(args.record.as_deref());

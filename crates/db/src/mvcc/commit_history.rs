@@ -70,7 +70,9 @@ impl CommitHistory {
 
     /// A transaction that needed the commits from here on has ended.
     pub(super) fn end(&mut self, position: u64) {
+        debug_assert!(self.users.contains_key(&position), "a transaction ends that had begun");
         if let Some(users) = self.users.get_mut(&position) {
+            assert!(*users > 0, "a position is kept for a user");
             *users -= 1;
             if *users == 0 {
                 self.users.remove(&position);
@@ -91,6 +93,10 @@ impl CommitHistory {
     }
 
     fn keep(&mut self, position: u64, keys: Keys) {
+        assert!(
+            self.commits.back().is_none_or(|(last, _)| *last < position),
+            "commits are complete in the order of the log"
+        );
         self.bytes += keys.memory();
         self.commits.push_back((position, Arc::new(keys)));
         while self.bytes > self.most_bytes {
@@ -101,6 +107,7 @@ impl CommitHistory {
 
     fn let_go(&mut self) -> Option<u64> {
         let (position, keys) = self.commits.pop_front()?;
+        assert!(keys.memory() <= self.bytes, "more keys are let go than are kept");
         self.bytes -= keys.memory();
         Some(position)
     }

@@ -40,6 +40,10 @@ struct InUse {
 impl Snapshots {
     /// One more transaction uses the snapshot at a position, which is not before any other's.
     pub(super) fn begin(&mut self, position: u64) {
+        assert!(
+            self.all.back().is_none_or(|newest| newest.position <= position),
+            "snapshots begin in the order of the log"
+        );
         match self.all.back_mut() {
             Some(newest) if newest.position == position => newest.users += 1,
             _ => self.all.push_back(InUse { position, users: 1, kept: Vec::new() }),
@@ -49,6 +53,7 @@ impl Snapshots {
     /// One more transaction uses the snapshot at a position that one uses. It may have been ended.
     pub(super) fn share(&mut self, position: u64) {
         if let Ok(index) = self.all.binary_search_by_key(&position, |one| one.position) {
+            assert!(self.all[index].users > 0, "a snapshot has a user");
             self.all[index].users += 1;
         }
     }
@@ -60,6 +65,7 @@ impl Snapshots {
         let Ok(index) = self.all.binary_search_by_key(&position, |one| one.position) else {
             return;
         };
+        assert!(self.all[index].users > 0, "a snapshot has a user");
         self.all[index].users -= 1;
         if self.all[index].users == 0 {
             self.remove(index, unseen);
@@ -88,6 +94,7 @@ impl Snapshots {
     /// Keeps a version for the newest snapshot that sees it; false if none does. The commit that
     /// replaced it is complete: no snapshot that begins later sees it.
     pub(super) fn keep(&mut self, version: RetainedVersion) -> bool {
+        assert!(version.from <= version.until, "a version is replaced after it was written");
         let behind = self.all.partition_point(|one| one.position < version.until);
         let newest = behind.checked_sub(1).and_then(|newest| self.all.get_mut(newest));
         match newest.filter(|newest| newest.position >= version.from) {

@@ -248,6 +248,7 @@ impl Versions {
             other.hash == hash && other.tree == tree && claim.by.key(other) == key
         });
         if !is_newer && !is_claimed {
+            debug_assert!(index < writes.len(), "a claim is of a write");
             part.claims.push(Claim { by: writes.clone(), write: index as u32 });
         }
         !is_newer && !is_claimed
@@ -271,7 +272,7 @@ impl Versions {
     /// Keeps the state of a record before the commit at `position` changes it, and drops the
     /// commit's claim. The record is latched. `before` appends that state; none if only the page
     /// has it, which [fills](Versions::fill) the version before it gets the change. The caller
-    /// [settles](Versions::settle) the returned version when the commit is complete: until then
+    /// [completes](Versions::complete) the returned version when the commit is complete: until then
     /// every snapshot that begins may see it.
     pub(crate) fn replace(
         &self,
@@ -290,6 +291,10 @@ impl Versions {
         });
         let mut part = self.shard(hash);
         part.release(writes, index);
+        debug_assert!(
+            part.of(tree, key, hash).all(|version| version.kept.until < position),
+            "a record is replaced in the order of the log"
+        );
         // If the version before is not kept any more, no snapshot in use is as old as its end.
         let from = part.of(tree, key, hash).map(|version| version.kept.until).max();
         let kept = RetainedVersion {
@@ -328,7 +333,7 @@ impl Versions {
 
     /// A commit is complete: what it replaced is kept for snapshots that see it, and else
     /// forgotten. If more is kept than may be, the oldest snapshots end.
-    pub(crate) fn settle(&self, mut replaced: Vec<RetainedVersion>) {
+    pub(crate) fn complete(&self, mut replaced: Vec<RetainedVersion>) {
         if replaced.len() >= MANY {
             // Their claims are given up.
             replaced.iter().for_each(|version| self.shard(version.hash).trim());
@@ -357,6 +362,7 @@ impl Versions {
             let mut unseen = Vec::new();
             let Some(position) = snapshots.end_oldest(&mut unseen) else { return };
             // Before the first version goes: see `Snapshot::check`.
+            debug_assert!(self.ended_before.load(SeqCst) <= position, "the oldest one ends");
             self.ended_before.store(position + 1, SeqCst);
             self.counts.snapshots_ended.fetch_add(1, Relaxed);
             tracing::warn!(
@@ -371,7 +377,8 @@ impl Versions {
     /// Forgets versions that were kept for a snapshot.
     fn let_go(&self, unseen: &[RetainedVersion]) {
         for version in unseen {
-            self.counts.versions.fetch_sub(1, Relaxed);
+            let before = self.counts.versions.fetch_sub(1, Relaxed);
+            debug_assert!(before > 0, "more versions are forgotten than are kept");
             self.counts.bytes.fetch_sub(version.memory.into(), Relaxed);
         }
         self.forget_all(unseen);
@@ -497,7 +504,7 @@ mod tests {
         });
         let replaced = replaced.collect();
         drop(in_log);
-        versions.settle(replaced);
+        versions.complete(replaced);
     }
 
     fn find(versions: &Versions, snapshot: u64) -> Option<Vec<u8>> {
@@ -591,7 +598,7 @@ mod tests {
                 Some(Lookup::Value)
             });
             drop(in_log);
-            versions.settle(vec![replaced]);
+            versions.complete(vec![replaced]);
         };
         change(20, None);
         change(30, Some(b"second"));

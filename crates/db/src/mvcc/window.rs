@@ -41,7 +41,8 @@ struct Open {
     writes: Option<Arc<WriteSet>>,
 }
 
-/// A record in the log; complete when this is dropped, unless it was [abandoned](PendingCommit::abandon).
+/// A record in the log; complete when this is dropped, unless it was
+/// [abandoned](PendingCommit::abandon).
 pub(crate) struct PendingCommit<'w> {
     window: &'w CommitWindow,
     position: u64,
@@ -118,6 +119,10 @@ impl CommitWindow {
         position: u64,
         writes: Option<Arc<WriteSet>>,
     ) -> PendingCommit<'_> {
+        assert!(
+            records.open.back().is_none_or(|last| last.position < position),
+            "records enter in the order of the log"
+        );
         records.open.push_back(Open { position, is_complete: false, writes });
         PendingCommit { window: self, position, is_abandoned: false }
     }
@@ -206,6 +211,7 @@ impl Reads<'_> {
             return Err(DbError::Conflict);
         }
         let position = commits.last().map_or(snapshot, |(position, _)| *position);
+        debug_assert!(position >= snapshot, "commits behind the snapshot were compared");
         drop(reads);
         Ok(Validated { reads: self, position })
     }
@@ -238,6 +244,7 @@ impl Drop for PendingCommit<'_> {
         let mut guard = self.window.records();
         let records = &mut *guard;
         let of = |record: &Open| record.position;
+        debug_assert!(records.open.binary_search_by_key(&self.position, of).is_ok());
         if let Ok(index) = records.open.binary_search_by_key(&self.position, of) {
             records.open[index].is_complete = true;
         }
@@ -247,6 +254,7 @@ impl Drop for PendingCommit<'_> {
             }
             // The owner takes its writes back as soon as it sees that they are complete.
             drop(record.writes);
+            debug_assert!(self.window.complete() <= record.position, "completeness goes back");
             self.window.complete.store(record.position, SeqCst);
         }
     }

@@ -95,6 +95,7 @@ impl<'a> NodeMut<'a> {
     #[inline]
     fn set_position(&mut self, position: u64, included: u64) {
         self.page.set_u64(POSITION, position);
+        debug_assert!(included <= position, "a change that is in the page is behind its last one");
         let behind = u32::try_from(position - included).unwrap_or(u32::MAX);
         self.page.set_u32_unmarked(BEHIND, behind);
     }
@@ -110,6 +111,8 @@ impl<'a> NodeMut<'a> {
 
     /// Takes bytes off the heap, which has them.
     fn allocate(&mut self, len: usize) -> usize {
+        let slots_end = SLOTS + self.u16(COUNT) * SLOT;
+        assert!(slots_end + len <= self.u16(HEAP), "the heap grows into the slots");
         let at = self.u16(HEAP) - len;
         self.set_u16(HEAP, at as u16);
         self.set_u16(LIVE, (self.u16(LIVE) + len) as u16);
@@ -132,6 +135,7 @@ impl<'a> NodeMut<'a> {
         if self.u16(HEAP) - slots_end < bytes + SLOT {
             self.tidy();
         }
+        assert!(index <= self.u16(COUNT), "a record is inserted among the others");
         self.note_insertion(index);
         self.page.insert_word(SLOTS / SLOT + index, slots_end / SLOT);
         self.set_u16(COUNT, self.u16(COUNT) as u16 + 1);
@@ -211,6 +215,7 @@ impl<'a> NodeMut<'a> {
 
     /// Gives the record's bytes back to the heap; its slot stays, empty.
     fn forget(&mut self, index: usize) {
+        assert!(index < self.u16(COUNT), "slot {index} is forgotten, and is none");
         let slot = self.node().slot(index);
         self.set_u16(LIVE, (self.u16(LIVE) - slot.bytes()) as u16);
         self.set_u16(GHOSTS, (self.u16(GHOSTS) - usize::from(slot.is_ghost())) as u16);
@@ -231,6 +236,7 @@ impl<'a> NodeMut<'a> {
 
     /// Makes the record of slot `index` a ghost: only its key stays.
     pub(crate) fn bury(&mut self, index: usize) {
+        debug_assert_eq!(self.node().level(), 0, "only leaves have ghosts");
         let slot = self.node().slot(index);
         if !slot.is_ghost() {
             self.set_u16(LIVE, (self.u16(LIVE) - slot.value_len()) as u16);
@@ -331,9 +337,20 @@ impl<'a> NodeMut<'a> {
             return false;
         }
         let index = self.u16(COUNT);
+        debug_assert!(self.is_behind(index, key), "keys are pushed in order");
         self.set_u16(COUNT, index as u16 + 1);
         self.fill_slot(index, &key[self.u16(PREFIX)..], record);
         true
+    }
+
+    /// True if a key is greater than those of all slots before `index`. Needs no hints.
+    fn is_behind(&self, index: usize, key: &[u8]) -> bool {
+        let mut last = Vec::new();
+        let before = index.checked_sub(1);
+        before.is_none_or(|before| {
+            self.node().key(before, &mut last);
+            last.as_slice() < key
+        })
     }
 
     /// Appends the records `[from, to)` of another node, ghosts left out if `bury` says so. False

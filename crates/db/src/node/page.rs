@@ -220,6 +220,7 @@ impl PageBytes {
     /// Sets the number at an even offset.
     #[inline]
     pub(crate) fn set_u16(&self, at: usize, value: u16) {
+        debug_assert!(at.is_multiple_of(2) && at < PAGE_BYTES, "a number of 2 bytes at {at}");
         let shift = at % 8 * 8;
         self.merge(at / 8, 0xffff << shift, u64::from(value) << shift);
     }
@@ -227,6 +228,7 @@ impl PageBytes {
     /// Sets the number at an offset that is a multiple of 4.
     #[inline]
     pub(crate) fn set_u32(&self, at: usize, value: u32) {
+        debug_assert!(at.is_multiple_of(4) && at < PAGE_BYTES, "a number of 4 bytes at {at}");
         let shift = at % 8 * 8;
         self.merge(at / 8, 0xffff_ffff << shift, u64::from(value) << shift);
     }
@@ -243,6 +245,7 @@ impl PageBytes {
     /// Sets the number at an offset that is a multiple of 8.
     #[inline]
     pub(crate) fn set_u64(&self, at: usize, value: u64) {
+        debug_assert!(at.is_multiple_of(8) && at < PAGE_BYTES, "a number of 8 bytes at {at}");
         self.set_word(at / 8, value);
     }
 
@@ -259,6 +262,7 @@ impl PageBytes {
     /// Sets the bytes from `at` on.
     #[inline]
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
+        debug_assert!(at + bytes.len() <= PAGE_BYTES, "bytes end behind their page");
         let (mut index, begin) = (at / 8, at % 8);
         let mut bytes = bytes;
         if begin > 0 && !bytes.is_empty() {
@@ -276,6 +280,7 @@ impl PageBytes {
 
     /// Sets the `len` bytes from `to` on to those of another page from `at` on.
     pub(crate) fn copy_range(&self, to: usize, page: &PageBytes, at: usize, len: usize) {
+        debug_assert!(to.max(at) + len <= PAGE_BYTES, "bytes end behind their page");
         if len == 0 {
             return;
         }
@@ -307,6 +312,7 @@ impl PageBytes {
     /// Inserts a word before another: it and those behind move up by one, up to `end`, which is
     /// inside the page. What the new one holds is to be set.
     pub(crate) fn insert_word(&self, at: usize, end: usize) {
+        debug_assert!(at <= end && end < WORDS, "a word moves out of the page");
         for index in (at..end).rev() {
             self.words[(index + 1) % WORDS].store(self.words[index % WORDS].load(Relaxed), Relaxed);
         }
@@ -315,6 +321,7 @@ impl PageBytes {
 
     /// Removes a word: those behind it move down by one, up to `end`.
     pub(crate) fn remove_word(&self, at: usize, end: usize) {
+        debug_assert!(at < end && end <= WORDS, "a word moves into the page");
         for index in at + 1..end {
             self.words[(index - 1) % WORDS].store(self.words[index % WORDS].load(Relaxed), Relaxed);
         }
@@ -363,6 +370,7 @@ impl PageBytes {
 
     /// Sets the bytes of a range to zero.
     pub(crate) fn clear(&self, range: Range<usize>) {
+        debug_assert!(range.start <= range.end && range.end <= PAGE_BYTES);
         let (first, last) = (range.start.next_multiple_of(8), range.end / 8 * 8);
         if first > last {
             self.write(range.start, &[0; 8][..range.len()]);

@@ -9,6 +9,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::frames::Zeroed;
 use crate::DbError;
+use crate::node::PAGE_BYTES;
 
 /// The words of the table; from [`FRAME`] on they number the frames, and from [`ROOM`] on they are
 /// of absent pages of which it is known how many bytes are free.
@@ -131,6 +132,7 @@ impl PageTable {
 
     /// From a frame to absent: the page has so many bytes free. The caller holds the frame's latch.
     pub(crate) fn evict(&self, page: u32, frame: u32, room: usize) {
+        assert!(room <= PAGE_BYTES, "page {page} has more room than bytes");
         self.change(page, Residence::Frame(frame), Residence::Absent(room as u32));
     }
 

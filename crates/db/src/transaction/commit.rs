@@ -82,7 +82,7 @@ impl<'d> Transaction<'d> {
         drop(self);
         match committed {
             Ok((position, replaced)) => {
-                core.trees.versions.settle(replaced);
+                core.trees.versions.complete(replaced);
                 let deleted = writes.iter().filter(|write| write.kind == WriteKind::Delete).count();
                 let bytes = writes.updated_bytes() + in_pages;
                 core.reuse(writes);
@@ -141,6 +141,7 @@ impl<'d> Transaction<'d> {
                 Ok(in_log) => {
                     // From here on there is no way back: the log has it.
                     let position = in_log.position();
+                    assert!(position > self.view.position(), "a commit is behind its snapshot");
                     match self.apply(writes, position, loaded) {
                         Ok(replaced) => (position, replaced),
                         Err(error) => {

@@ -94,8 +94,8 @@ impl Trees {
     }
 
     /// The leaf in a cached frame, if it is still there and the key belongs to it; else as
-    /// [`Trees::leaf_unless`]. The leaf can be written to: an error if its fences do not include the key,
-    /// as may be in a damaged tree.
+    /// [`Trees::leaf_unless`]. The leaf can be written to: an error if its fences do not include
+    /// the key, as may be in a damaged tree.
     #[inline]
     pub(super) fn leaf_at<T>(
         &self,

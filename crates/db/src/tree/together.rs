@@ -44,9 +44,9 @@ impl Trees {
     }
 
     /// Loads the leaves of so many records, at most [`RECORDS`], that are in no frame: level by
-    /// level, those of a level side by side. `without` says of a record whose leaf is absent whether
-    /// it can do without; `found` gets each leaf that is in a frame. A page that can't be read stays
-    /// absent, and the next access to it gets the error. No latch may be held.
+    /// level, those of a level side by side. `without` says of a record whose leaf is absent
+    /// whether it can do without; `found` gets each leaf that is in a frame. A page that can't be
+    /// read stays absent, and the next access to it gets the error. No latch may be held.
     pub(crate) fn load_leaves<'k>(
         &self,
         count: usize,
@@ -143,8 +143,8 @@ impl Trees {
         next
     }
 
-    /// The way down to a record's leaf, as far as it is in memory. `without` says whether the record
-    /// can do without its leaf.
+    /// The way down to a record's leaf, as far as it is in memory. `without` says whether the
+    /// record can do without its leaf.
     fn way_in_memory(
         &self,
         Wanted { tree, key }: Wanted<'_>,

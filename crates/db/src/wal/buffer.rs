@@ -131,6 +131,13 @@ impl Buffer {
 
     /// Appends a record that was admitted, and ends at `end`.
     pub(super) fn push(&mut self, kind: u8, end: Lsn, bytes: usize, parts: &[&[u8]]) {
+        assert!(self.failed.is_none() && !self.is_closing, "a record is added to an ended log");
+        debug_assert_eq!(end, self.end_with(bytes), "records follow one another");
+        debug_assert_eq!(
+            bytes,
+            parts.iter().map(|part| part.len()).sum::<usize>(),
+            "a record's length"
+        );
         self.pending.extend_from_slice(&(bytes as u32).to_le_bytes());
         self.pending.push(kind);
         parts.iter().for_each(|part| self.pending.extend_from_slice(part));
@@ -140,6 +147,7 @@ impl Buffer {
 
     /// Gives a buffer back that a flush has taken, without what a large record made it grow by.
     pub(super) fn give_back(&mut self, mut bytes: Vec<u8>) {
+        debug_assert!(self.spare.is_empty(), "one buffer is spare");
         bytes.clear();
         bytes.shrink_to(self.most_pending);
         self.spare = bytes;

@@ -235,6 +235,7 @@ impl Shared {
     /// thread waits for the rest. The buffer is not locked meanwhile.
     fn flush<'a>(&'a self, mut guard: Guard<'a>) -> Guard<'a> {
         let buffer = &mut guard.buffer;
+        assert!(!buffer.is_flushing, "one flush is under way at a time");
         buffer.is_flushing = true;
         buffer.is_release_due = false;
         let spare = std::mem::take(&mut buffer.spare);
@@ -251,6 +252,8 @@ impl Shared {
         let left = if is_last { writer.leave_zone() } else { Ok(()) };
         let written = left.and_then(|()| writer.write(&round));
         if let Ok(written) = &written {
+            assert!(written.bytes <= bytes.len(), "more was written than the round has");
+            debug_assert!(self.durable() <= written.end, "what was durable stays so");
             self.durable.store(written.end, Ordering::Release);
             // A thread that is about to wait holds the lock; without it the thread would miss this.
             drop(self.lock());

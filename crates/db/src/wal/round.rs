@@ -42,6 +42,7 @@ pub(super) struct Part {
 impl Round<'_> {
     /// The part that begins at `from`, for a batch of at most `room` blocks.
     pub(super) fn part(&self, from: usize, room: u64, compressor: &Compressor) -> Part {
+        assert!(from <= self.bytes.len() && room > 0, "a part is in its round");
         let to = self.bytes.len().min(from + (room * BLOCK) as usize - HEAD);
         self.shortened(from, to, compressor).unwrap_or_else(|| {
             let to = self.without_end(from, to);

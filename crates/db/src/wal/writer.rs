@@ -138,7 +138,7 @@ impl Writer {
         // batch that says which records are not needed, before those are overwritten.
         writer.device.flush()?;
         writer.empty_the_others(zones, chain.last.next_zone)?;
-        writer.settle_the_held(zones)?;
+        writer.finish_held_zones(zones)?;
         // No reset is undone once there are batches of this epoch.
         writer.device.flush()?;
         Ok(writer)
@@ -171,7 +171,7 @@ impl Writer {
     }
 
     /// Finds the zone to go on in, and finishes the other active zones.
-    fn settle_the_held(&mut self, zones: &[ZoneInfo]) -> Result<(), WalError> {
+    fn finish_held_zones(&mut self, zones: &[ZoneInfo]) -> Result<(), WalError> {
         let last = self.held.len().saturating_sub(1);
         for (n, held) in self.held.iter().enumerate() {
             let info = zones[held.zone as usize];
@@ -258,6 +258,7 @@ impl Writer {
             }
         }
         self.device.flush()?;
+        assert!(self.end <= end, "the log ends before it did");
         self.durable = self.number - 1;
         self.end = end;
         self.next = round.offset + boundaries.at as u64;
@@ -298,6 +299,8 @@ impl Writer {
 
     fn append(&mut self, head: Head, payload: &[u8]) -> Result<(), WalError> {
         let blocks = head.blocks();
+        assert!(blocks <= self.rest(), "a batch fits into its zone");
+        debug_assert!(head.number == self.number && u64::from(head.block) == self.at);
         let bytes = &mut self.staging[..(blocks * BLOCK) as usize];
         let (to, padding) = bytes[HEAD..].split_at_mut(payload.len());
         to.copy_from_slice(payload);
@@ -331,6 +334,7 @@ impl Writer {
     /// Resets the zones that hold no record that ends behind `keep_from`, which is durable.
     pub(super) fn release(&mut self, keep_from: Lsn) -> Result<(), WalError> {
         while self.oldest_goes_at().is_some_and(|first| first <= keep_from) {
+            assert!(self.held.len() > 1, "the zone that is written is not reset");
             let Some(HeldZone { zone, blocks, returns, .. }) = self.held.pop_front() else {
                 break;
             };
@@ -342,6 +346,8 @@ impl Writer {
     }
 
     fn empty(&mut self, zone: u32, blocks: u64) -> Result<(), WalError> {
+        debug_assert!(self.empty.iter().all(|&(other, _)| other != zone), "zone {zone} is empty");
+        debug_assert!(self.held.iter().all(|held| held.zone != zone), "zone {zone} is in use");
         match self.device.reset(zone) {
             Ok(()) => {
                 self.unused = self.unused.min(self.empty.len().saturating_sub(1));

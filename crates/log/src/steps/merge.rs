@@ -57,6 +57,7 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
     ) -> Result<Option<Placed>, LogError> {
         let placed = self.place_relocation(page, base, from, units.merged, given)?;
         if placed.is_some() {
+            debug_assert!(units.merged <= self.log.options().page_units, "an image is a page");
             self.trim_entry(delta.0, delta.1, units.delta)?;
             self.trim_entry(tail.0, tail.1, units.tail)?;
             self.log.count_merge();

@@ -175,6 +175,7 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
         };
         let class = self.log.scheme_mut().place_user(&write, &mut entry.page);
         let placed = self.log.append_user(lba, class, old, units)?;
+        debug_assert_ne!(placed.slot, entry.slot, "a log writes nothing in place");
         entry.slot = placed.slot;
         Ok(placed)
     }
@@ -205,12 +206,15 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
     }
 
     /// The classes that the scheme gives the valid pages of a victim at once: to all, some or none
-    /// of them. A scheme that does not place batches ([`Wants::batches`](frostline_placement::Wants::batches)) gives none.
+    /// of them. A scheme that does not place batches
+    /// ([`Wants::batches`](frostline_placement::Wants::batches)) gives none.
     pub fn place_batch(&mut self, zone: u32, pages: &Pages<'_, S::Page>) -> Vec<Option<u8>> {
         let mut classes = vec![None; pages.lbas.len()];
         if self.offers_batch(zone) {
             let victim = self.log.victim(zone);
+            assert_eq!(pages.states.len(), pages.lbas.len(), "each page has a state");
             self.log.scheme_mut().place_batch(&victim, pages, &mut classes);
+            assert_eq!(classes.len(), pages.lbas.len(), "each page has a class or none");
         }
         classes
     }
@@ -221,8 +225,8 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
         scheme.wants().batches && scheme.destination(&self.log.event(zone)).is_none()
     }
 
-    /// Places a valid page of a victim as a record of so many units. `None` if the page is no longer
-    /// in this slot.
+    /// Places a valid page of a victim as a record of so many units. `None` if the page is no
+    /// longer in this slot.
     ///
     /// # Errors
     /// No slot is left.
@@ -251,6 +255,7 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
         };
         let units = Units { before, after: units };
         let placed = self.log.append_relocation(lba, class, from.zone, units, last)?;
+        assert_ne!(placed.slot.zone, from.zone, "a page is copied out of its zone");
         entry.slot = placed.slot;
         Ok(Some(placed))
     }

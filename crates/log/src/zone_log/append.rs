@@ -61,6 +61,7 @@ impl<S: Scheme> ZoneLog<S> {
     /// Appends a record to a class that has room. Seals the zone if that was its last slot, and
     /// ends the chunk if it takes no more.
     fn append(&mut self, lba: u64, class: usize, old: u32, units: Units) -> Placed {
+        assert_ne!(units.after, 0, "a record takes a unit at least");
         let slot = self.take_slot(class, units.after);
         match old {
             0 => self.valid += 1,
@@ -78,9 +79,10 @@ impl<S: Scheme> ZoneLog<S> {
 
     /// Takes the next slots of a class that has room.
     fn take_slot(&mut self, class: usize, units: u32) -> Slot {
-        self.settle(class);
+        self.update_counts(class);
         let zone = self.open_zones[class];
         assert_ne!(zone, 0, "class {class} has no open zone");
+        debug_assert_eq!(self.zones.class(zone), class, "zone {zone} is open for its class");
         let offset = self.zone_units - self.room(class);
         self.open[class].take(units);
         self.written += u64::from(units);
@@ -91,6 +93,7 @@ impl<S: Scheme> ZoneLog<S> {
     fn discard(&mut self, zone: u32, units: u32) {
         self.zones.discard(zone, units);
         self.garbage += u64::from(units);
+        debug_assert!(self.garbage <= self.written, "more garbage than was written");
     }
 
     /// Units for the counts, which count none if every page takes one unit.

@@ -88,6 +88,7 @@ impl Trigger {
     /// True if cleaning is due.
     #[inline(always)]
     pub(crate) fn is_due(self, garbage: u64, written: u64, free: usize) -> bool {
+        debug_assert!(garbage <= written, "more garbage than was written");
         match self {
             Trigger::Garbage { gp } => garbage * PARTS > gp * written,
             Trigger::Free { reserve } => free < reserve,

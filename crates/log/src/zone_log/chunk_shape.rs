@@ -40,6 +40,7 @@ impl ChunkFill {
         self.records += 1;
         self.deltas += u32::from(is_delta);
         self.units += units;
+        debug_assert!(self.deltas <= self.records, "deltas are records");
     }
 }
 
@@ -52,7 +53,9 @@ impl ChunkShape {
 
     /// Units of a chunk's header.
     pub fn header(&self, fill: &ChunkFill) -> u32 {
-        (self.head + self.rows(fill)).div_ceil(self.unit)
+        let units = (self.head + self.rows(fill)).div_ceil(self.unit);
+        debug_assert!(units <= self.page_units, "the header of {fill:?} is longer than a page");
+        units
     }
 
     /// Pages of a chunk behind the one where its header begins.

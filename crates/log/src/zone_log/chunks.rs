@@ -21,7 +21,9 @@ impl<S: Scheme> ZoneLog<S> {
         let zone = self.open_zones[class];
         let before = self.padding_of(zone);
         self.end_full_chunk(class);
-        self.padding[zone as usize].early += self.padding_of(zone) - before;
+        let after = self.padding_of(zone);
+        assert!(before <= after, "the end of a chunk takes padding away");
+        self.padding[zone as usize].early += after - before;
     }
 
     /// The same for a chunk that takes no more.
@@ -33,6 +35,7 @@ impl<S: Scheme> ZoneLog<S> {
             return;
         }
         chunks.pages += 1 + shape.pages_behind(&fill);
+        assert!(chunks.pages <= shape.device_pages, "a chunk ends behind its zone of the device");
         chunks.full_headers += u32::from(shape.has_full_header(&fill));
         let ZoneChunks { pages, full_headers, .. } = *chunks;
         self.pad(class, self.room(class) % shape.page_units);
@@ -72,9 +75,11 @@ impl<S: Scheme> ZoneLog<S> {
         if units == 0 {
             return;
         }
-        self.settle(class);
+        self.update_counts(class);
         self.open[class].take(units);
-        self.padding[self.open_zones[class] as usize].units += units;
+        let padding = &mut self.padding[self.open_zones[class] as usize];
+        padding.units += units;
+        assert!(padding.units < self.zone_units, "a zone holds more than padding");
         self.counts.skipped += u64::from(units);
     }
 }

@@ -28,6 +28,7 @@ impl Cursor {
     /// Slots that are left.
     #[inline(always)]
     pub(crate) fn left(&self) -> u32 {
+        debug_assert!(self.end.wrapping_sub(self.slot) <= 1 << 30, "{self:?} is past its end");
         self.end.wrapping_sub(self.slot)
     }
 

@@ -18,6 +18,7 @@ impl<S: Scheme> ZoneLog<S> {
         self.written += u64::from(skipped);
         self.garbage += u64::from(skipped);
         self.counts.skipped += u64::from(skipped);
+        assert!(self.garbage <= self.written, "more garbage than was written");
         self.seal_zone(zone);
         skipped
     }

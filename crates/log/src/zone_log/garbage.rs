@@ -55,6 +55,7 @@ impl Garbage {
 
     /// Counts more garbage pages.
     pub(crate) fn add(&mut self, pages: u32) {
+        debug_assert!(pages <= BARRED.unsigned_abs(), "{pages} pages reach another state");
         self.0 += pages as i32;
     }
 

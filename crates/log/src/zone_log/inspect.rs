@@ -8,13 +8,13 @@ use crate::LogError;
 impl<S: Scheme> ZoneLog<S> {
     /// Counts since they were last reset.
     pub fn counts(&mut self) -> &Counts {
-        self.settle_all();
+        self.update_all_counts();
         &self.counts
     }
 
     /// Sets all counts to 0, for example after a load phase or a warm-up.
     pub fn reset_counts(&mut self) {
-        self.settle_all();
+        self.update_all_counts();
         self.counts = Counts::new(self.zone_units, self.open.len());
     }
 

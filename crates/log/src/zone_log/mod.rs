@@ -188,6 +188,7 @@ impl<S: Scheme> ZoneLog<S> {
         let Some(zone) = self.take_free() else {
             return false;
         };
+        assert!(zone as usize <= self.max_zones, "zone {zone} is one too many");
         self.zones.open(zone, class, self.now);
         self.most_zones = self.most_zones.max(self.zones.live() as usize);
         self.begin_zone(class, zone, 0);
@@ -215,17 +216,18 @@ impl<S: Scheme> ZoneLog<S> {
 
     /// The class has no open zone any more. Returns the one that it had.
     fn leave_zone(&mut self, class: usize) -> u32 {
-        self.settle(class);
+        self.update_counts(class);
         self.open[class] = Cursor::CLOSED;
         self.chunks[class] = ZoneChunks::default();
         let zone = std::mem::take(&mut self.open_zones[class]);
+        debug_assert!(!self.open_zones.contains(&zone), "zone {zone} is open for two classes");
         assert_ne!(zone, 0, "class {class} has no open zone");
         zone
     }
 
     /// Updates the counts of a class up to its cursor: all pages appended since the last update
     /// were written by the user, or all by cleaning.
-    fn settle(&mut self, class: usize) {
+    fn update_counts(&mut self, class: usize) {
         let cursor = &mut self.open[class];
         let pages = u64::from(cursor.slot.wrapping_sub(cursor.counted));
         cursor.counted = cursor.slot;
@@ -236,8 +238,8 @@ impl<S: Scheme> ZoneLog<S> {
         }
     }
 
-    fn settle_all(&mut self) {
-        (0..self.open.len()).for_each(|class| self.settle(class));
+    fn update_all_counts(&mut self) {
+        (0..self.open.len()).for_each(|class| self.update_counts(class));
     }
 
     fn seal_zone(&mut self, zone: u32) {
@@ -306,11 +308,14 @@ impl<S: Scheme> ZoneLog<S> {
     /// The slot with this number.
     #[inline(always)]
     pub(crate) fn slot(&self, number: u32) -> Slot {
-        Slot { zone: number >> self.shift, offset: number & ((1 << self.shift) - 1) }
+        let slot = Slot { zone: number >> self.shift, offset: number & ((1 << self.shift) - 1) };
+        debug_assert!(slot.offset < self.zone_units, "slot {number} is in the gap behind a zone");
+        slot
     }
 
     /// The number of a slot.
     pub(crate) fn number(&self, slot: Slot) -> u32 {
+        debug_assert!(slot.offset < self.zone_units, "{slot:?} is behind its zone");
         (slot.zone << self.shift) + slot.offset
     }
 
@@ -323,6 +328,7 @@ impl<S: Scheme> ZoneLog<S> {
     /// Index of a slot in a reverse map.
     #[inline(always)]
     pub(crate) fn place(&self, slot: Slot) -> usize {
+        debug_assert!(slot.offset < self.zone_units, "{slot:?} is behind its zone");
         slot.zone as usize * self.zone_units as usize + slot.offset as usize
     }
 

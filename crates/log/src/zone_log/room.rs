@@ -36,6 +36,7 @@ impl<S: Scheme> ZoneLog<S> {
     /// # Errors
     /// No open zone has enough room.
     pub(crate) fn class_with_room(&mut self, class: usize, units: u32) -> Result<usize, LogError> {
+        debug_assert!(units <= self.options.page_units, "a record is no longer than a page");
         if self.room(class) >= units {
             return Ok(class);
         }

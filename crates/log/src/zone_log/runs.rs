@@ -49,7 +49,7 @@ impl<S: Scheme> ZoneLog<S> {
     /// Chooses victims, whose pages are relocated in runs until [`ZoneLog::end_copying`].
     pub(crate) fn begin_copying(&mut self) -> Vec<u32> {
         self.choose_victims();
-        self.settle_all();
+        self.update_all_counts();
         self.cleaning = true;
         std::mem::take(&mut self.choice.victims)
     }
@@ -71,7 +71,7 @@ impl<S: Scheme> ZoneLog<S> {
 
     /// The pages of the victims are relocated, or no more of them can be.
     pub(crate) fn end_copying(&mut self, victims: Vec<u32>) {
-        self.settle_all();
+        self.update_all_counts();
         self.cleaning = false;
         self.choice.victims = victims;
     }

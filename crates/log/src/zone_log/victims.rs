@@ -38,6 +38,10 @@ impl<S: Scheme> ZoneLog<S> {
                 fits
             });
         }
+        debug_assert!(
+            (1..victims.len()).all(|i| !victims[..i].contains(&victims[i])),
+            "a victim is chosen once"
+        );
         for &zone in victims.iter() {
             self.counts.victim_garbage[self.zones.garbage(zone) as usize] += 1;
         }
@@ -65,6 +69,7 @@ impl<S: Scheme> ZoneLog<S> {
 
     /// Shows the scheme a victim before its pages are placed.
     pub(super) fn show_victim(&mut self, zone: u32) {
+        assert!(self.zones.is_sealed(zone), "zone {zone} is no victim");
         let victim = self.event(zone);
         self.scheme.on_victim(&victim, &self.zones.view(self.now));
     }
@@ -82,6 +87,8 @@ impl<S: Scheme> ZoneLog<S> {
 
     /// Frees a victim whose valid pages are all copied.
     pub(super) fn reclaim(&mut self, zone: u32) {
+        assert!(!self.open_zones.contains(&zone), "the open zone {zone} is freed");
+        debug_assert!(!self.free.contains(&zone), "zone {zone} is freed twice");
         let victim = self.event(zone);
         self.counts.zones_reclaimed += 1;
         let padding = std::mem::take(&mut self.padding[zone as usize]);

@@ -48,6 +48,7 @@ impl ZoneTable {
 
     /// Adds a free zone and returns its number.
     pub fn add(&mut self) -> u32 {
+        assert!(self.garbage.len() < u32::MAX as usize, "zones are numbered by 32 bits");
         self.garbage.push(Garbage::FREE);
         self.class.push(NO_CLASS);
         self.opened_at.push(0);
@@ -100,7 +101,9 @@ impl ZoneTable {
     /// Marks a free zone as open for `class`.
     pub fn open(&mut self, zone: u32, class: usize, now: u32) {
         let z = zone as usize;
+        assert_ne!(zone, 0, "zone 0 does not exist");
         assert!(self.garbage[z].is_free(), "zone {zone} is opened twice");
+        assert!(class < usize::from(NO_CLASS), "class {class} is the mark of a free zone");
         self.garbage[z] = Garbage::OPENED;
         self.class[z] = class as u8;
         self.opened_at[z] = now;
@@ -112,6 +115,7 @@ impl ZoneTable {
     /// Marks a full open zone as sealed.
     pub fn seal(&mut self, zone: u32, now: u32) {
         let z = zone as usize;
+        assert_ne!(self.class[z], NO_CLASS, "zone {zone} is sealed and has no class");
         self.garbage[z].admit();
         assert!(self.garbage(zone) <= self.zone_pages, "zone {zone}: more garbage than pages");
         self.sealed_at[z] = now;
@@ -126,12 +130,14 @@ impl ZoneTable {
         self.garbage[z] = Garbage::FREE;
         self.class[z] = NO_CLASS;
         self.resets[z] += 1;
+        assert!(self.live > 0, "zone {zone} is freed, and none is live");
         self.live -= 1;
     }
 
     /// Gives a zone that takes no more pages another class.
     pub fn relabel(&mut self, zone: u32, class: u8) {
         assert!(!self.is_free(zone), "zone {zone} has a class and no pages");
+        assert_ne!(class, NO_CLASS, "zone {zone} has pages and no class");
         self.class[zone as usize] = class;
     }
 
@@ -144,6 +150,7 @@ impl ZoneTable {
 
     /// Pages of a zone became garbage.
     pub fn discard(&mut self, zone: u32, pages: u32) {
+        debug_assert!(!self.is_free(zone), "pages of zone {zone} die, which has none");
         self.garbage[zone as usize].add(pages);
         assert!(self.garbage(zone) <= self.zone_pages, "zone {zone}: more garbage than pages");
     }

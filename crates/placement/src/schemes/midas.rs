@@ -198,8 +198,8 @@ impl Scheme for Midas {
 
     #[inline(always)]
     fn destination(&self, victim: &ZoneEvent) -> Option<usize> {
-        let settled = victim.class > 1 || self.heat.is_none();
-        settled.then(|| self.groups.after(victim.class))
+        let moves_on = victim.class > 1 || self.heat.is_none();
+        moves_on.then(|| self.groups.after(victim.class))
     }
 
     #[inline(always)]

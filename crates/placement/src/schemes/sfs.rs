@@ -273,13 +273,13 @@ fn k_means(points: &[f64], groups: &mut Vec<u64>, centres: &mut [f64]) -> bool {
 
 /// Moves the centres to the means of their groups, given sums and counts; true if none moved.
 fn move_centres(centres: &mut [f64], sums: &[f64], counts: &[f64]) -> bool {
-    let mut settled = true;
+    let mut unchanged = true;
     for (centre, (&sum, &count)) in centres.iter_mut().zip(sums.iter().zip(counts)) {
         let mean = if count > 0.0 { sum / count } else { 0.0 };
-        settled &= mean == *centre;
+        unchanged &= mean == *centre;
         *centre = mean;
     }
-    settled
+    unchanged
 }
 
 /// The nearest centre of each point, the first among equals; 0 if none is at a finite distance.

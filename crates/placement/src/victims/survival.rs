@@ -1,12 +1,12 @@
 //! survival: the zone whose cleaning saves most, by hazards that the policy learns from the zones
 //! themselves. Not published elsewhere.
 //!
-//! Luo and Lomet (arXiv 2005.00044) clean the zone whose cost declines least if it waits. The cost of a
-//! free page is (1 - E) / E, with E the share of garbage, so waiting gains (1 - E) h / E^2, with h
-//! the rate at which the zone's pages die. They estimate that rate from the zone's past. Here it
-//! comes from a table of the fate of other zones: deaths over exposure by class, by the age of the
-//! zone since its seal, and by its garbage in eighths. A cell with few deaths is drawn towards its
-//! class and age, a class towards the age, and an age towards one over itself.
+//! Luo and Lomet (arXiv 2005.00044) clean the zone whose cost declines least if it waits. The cost
+//! of a free page is (1 - E) / E, with E the share of garbage, so waiting gains (1 - E) h / E^2,
+//! with h the rate at which the zone's pages die. They estimate that rate from the zone's past.
+//! Here it comes from a table of the fate of other zones: deaths over exposure by class, by the age
+//! of the zone since its seal, and by its garbage in eighths. A cell with few deaths is drawn
+//! towards its class and age, a class towards the age, and an age towards one over itself.
 //!
 //! A zone whose pages will die together later gains nothing by waiting a little and everything by
 //! waiting long enough. So h is the largest rate of gain over all waits: g = max over T of (1 -

@@ -16,8 +16,8 @@
 //!   times;
 //! * some schemes have other rules ([`READINGS`]).
 //!
-//! It is checked against the authors' results (`tests/sim/sepbit_fast22.rs`). The log of devices has
-//! none of these rules.
+//! It is checked against the authors' results (`tests/sim/sepbit_fast22.rs`). The log of devices
+//! has none of these rules.
 
 mod log;
 mod policy;

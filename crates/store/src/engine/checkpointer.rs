@@ -29,7 +29,7 @@ struct Zone {
 impl Zone {
     /// Leaves out chunks that the zone did not take: their pages are elsewhere by now, in chunks
     /// that recovery finds. Without this the zone would seem to have lost its end.
-    fn settle(&mut self, time: u64) {
+    fn drop_refused_chunks(&mut self, time: u64) {
         let ZoneRow { pages, .. } = self.row;
         let Some(&end) = self.end.get().filter(|&&end| end < pages) else { return };
         let taken = self.chunks.iter().position(|chunk| chunk.start >= end);
@@ -56,9 +56,9 @@ struct CheckpointState {
 
 impl CheckpointState {
     fn of(state: &mut State, whole: bool, notes_from: u64, metadata: u64) -> CheckpointState {
-        let leaves = state.volume.map_mut().take(whole);
+        let leaves = state.map_mut().take(whole);
         let zone = |image: ZoneImage| {
-            let zone = state.zones.get(image.zone);
+            let zone = state.zones().get(image.zone);
             let row = ZoneRow {
                 zone: image.zone,
                 device_zone: zone.device_zone,
@@ -74,19 +74,19 @@ impl CheckpointState {
             };
             Zone { row, chunks: zone.chunks.clone(), end: zone.end.clone() }
         };
-        let zones: Vec<Zone> = state.volume.log().images().into_iter().map(zone).collect();
-        let learned = state.volume.log().scheme().memory();
-        let most = state.layout.scheme.entry.most_memory;
+        let zones: Vec<Zone> = state.log().images().into_iter().map(zone).collect();
+        let learned = state.log().scheme().memory();
+        let most = state.layout().scheme.entry.most_memory;
         assert!(learned.len() <= most, "more than the layout has room for");
-        let root: Vec<_> = state.volume.map().root().collect();
+        let root: Vec<_> = state.map().root().collect();
         let w = state.written(metadata);
-        let unit = u64::from(state.layout.sizes.unit());
+        let unit = u64::from(state.layout().sizes.unit());
         let head = TableHead {
             time: state.time(),
-            valid: state.volume.log().valid_pages(),
-            next_seq: state.chunks.next_seq(),
-            next_opening: state.zones.next_opening(),
-            next_serial: state.notes.next_serial(),
+            valid: state.log().valid_pages(),
+            next_seq: state.chunks().next_seq(),
+            next_opening: state.zones().next_opening(),
+            next_serial: state.notes().next_serial(),
             notes_from,
             written: [w.user, w.relocations, w.headers, w.checkpoints],
             leaves: 0,
@@ -103,7 +103,8 @@ impl CheckpointState {
                 excess: state.changes().excess as u64,
             },
         };
-        let marks = state.marks();
+        let marks = state.marks().all();
+        assert!(leaves.is_sorted_by(|a, b| a.0 < b.0), "leaves are taken in order");
         CheckpointState { leaves, root, head, zones, learned, marks }
     }
 
@@ -116,14 +117,15 @@ impl CheckpointState {
 
     /// Every chunk in it is written, or its pages are elsewhere. Leaves that hold nothing lie
     /// nowhere.
-    fn settle(&mut self) {
+    fn drop_refused_chunks(&mut self) {
         self.root.retain(|(_, at)| at.page != 0);
         self.head.leaves = self.root.len() as u32;
         for zone in &mut self.zones {
-            zone.settle(self.head.time);
+            zone.drop_refused_chunks(self.head.time);
             zone.row.chunks = zone.chunks.len() as u32;
         }
         self.head.chunks = self.zones.iter().map(|zone| zone.row.chunks).sum();
+        assert_eq!(self.head.zones as usize, self.zones.len(), "a table has a row for each zone");
     }
 
     /// The table, filled up to whole pages; and its length before that.
@@ -177,7 +179,7 @@ impl Checkpointer {
     pub(crate) fn write_last(&self) -> Result<(), StoreError> {
         let leaves = self.loader.hold()?;
         // Twice what the map takes of pages that follow each other.
-        let needed = self.core.state()?.volume.log().valid_pages() / 32 + 2;
+        let needed = self.core.state()?.log().valid_pages() / 32 + 2;
         let left = self.metadata.log()?.leave_zone(needed);
         self.write(&leaves, left.map_err(|error| self.core.fail(error))?)
     }
@@ -192,18 +194,18 @@ impl Checkpointer {
         let last = state.sync();
         let mut snapshot =
             CheckpointState::of(&mut state, whole, notes_from, self.metadata.usage().pages());
-        state.checkpoint_begun();
+        state.checkpoints_mut().begun();
         self.chunks.write_out(state)?;
         self.write_snapshot_leaves(&mut snapshot)?;
         if whole {
             self.move_other_leaves(&mut snapshot)?;
         }
         self.chunks.make_durable(last)?;
-        snapshot.settle();
+        snapshot.drop_refused_chunks();
         assert!(snapshot.root.is_sorted_by_key(|(leaf, _)| *leaf), "the root is in order");
         let table = self.write_table(&snapshot)?;
         self.core.device.flush()?;
-        self.core.state()?.checkpoint_ended(snapshot.head.next_seq);
+        self.core.state()?.checkpoints_mut().ended(snapshot.head.next_seq);
         let (leaves, zones) = (snapshot.leaves.len(), snapshot.zones.len());
         tracing::debug!(whole, leaves, zones, parts = table.len(), "checkpoint written");
         self.release_meta(&snapshot, &table, begin)
@@ -217,7 +219,7 @@ impl Checkpointer {
             let mut state = self.core.state()?;
             for (leaf, at) in places {
                 snapshot.place(leaf, at);
-                state.volume.map_mut().written(leaf, at);
+                state.map_mut().written(leaf, at);
             }
         }
         snapshot.leaves = leaves;
@@ -246,7 +248,7 @@ impl Checkpointer {
             for ((leaf, moved), &(_, at)) in places.into_iter().zip(some) {
                 let moved = LeafAt { time: at.time, ..moved };
                 snapshot.place(leaf, moved);
-                state.volume.map_mut().moved(leaf, at, moved);
+                state.map_mut().moved(leaf, at, moved);
             }
         }
         Ok(())
@@ -255,6 +257,7 @@ impl Checkpointer {
     /// Writes the table; returns the places of its parts.
     fn write_table(&self, snapshot: &CheckpointState) -> Result<Vec<u32>, StoreError> {
         let (bytes, len) = snapshot.table();
+        assert!(bytes.len().is_multiple_of(PAGE) && len <= bytes.len(), "a table is whole pages");
         let most = payload_pages(&self.core.layout.fixed) * PAGE;
         let parts = bytes.len().div_ceil(most);
         let mut places = Vec::with_capacity(parts);
@@ -275,7 +278,7 @@ impl Checkpointer {
     ) -> Result<(), StoreError> {
         let mut meta = self.metadata.log()?;
         let state = self.core.state()?;
-        let leaves = snapshot.root.iter().copied().chain(state.volume.map().root());
+        let leaves = snapshot.root.iter().copied().chain(state.map().root());
         let leaves = leaves.map(|(_, at)| at.page);
         let leaves = leaves.filter(|&page| page != 0);
         let needed: Vec<_> = leaves.chain(table.iter().copied()).collect();

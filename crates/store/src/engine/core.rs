@@ -41,8 +41,8 @@ impl Core {
     pub(crate) fn new(device: Arc<dyn Device>, state: State, compression: Compression) -> Self {
         Core {
             device,
-            layout: state.layout.clone(),
-            store: state.store,
+            layout: state.layout().clone(),
+            store: state.store(),
             compressor: Compressor::new(compression),
             counters: Counters::default(),
             state: Mutex::new(state),

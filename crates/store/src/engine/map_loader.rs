@@ -91,9 +91,7 @@ impl MapLoader {
         pages: impl Iterator<Item = u32> + Clone,
     ) -> Result<Guard<'_>, StoreError> {
         let mut state = self.core.state()?;
-        while let Some(absent) =
-            pages.clone().find(|&page| state.volume.map().position(page).is_none())
-        {
+        while let Some(absent) = pages.clone().find(|&page| state.map().position(page).is_none()) {
             let (leaf, _) = self.core.layout.leaf.place_in_leaf(absent);
             state = self.load(state, leaf)?;
         }
@@ -102,27 +100,27 @@ impl MapLoader {
 
     /// The first leaf from this one on that lies on the device or is in memory.
     pub(crate) fn next_leaf(&self, from: u32) -> Result<Option<u32>, StoreError> {
-        Ok(self.core.state()?.volume.map().next_leaf(from))
+        Ok(self.core.state()?.map().next_leaf(from))
     }
 
     /// Reads a leaf that is not in memory. It may still not be there afterwards: another thread may
     /// have written it elsewhere meanwhile.
     fn load<'a>(&'a self, mut state: Guard<'a>, leaf: u32) -> Result<Guard<'a>, StoreError> {
-        let at = state.volume.map().at(leaf);
+        let at = state.map().at(leaf);
         let bytes = match at.page {
             0 => None,
             _ => {
                 drop(state);
                 let read = self.read_leaf(leaf, at);
                 state = self.core.state()?;
-                if state.volume.map().has(leaf) || state.volume.map().at(leaf) != at {
+                if state.map().has(leaf) || state.map().at(leaf) != at {
                     return Ok(state);
                 }
                 Some(self.check_leaf(&state, leaf, read?)?)
             }
         };
         let now = state.time();
-        let (scheme, map) = state.volume.scheme_and_map();
+        let (scheme, map) = state.scheme_and_map();
         map.insert(leaf, bytes, now, |page, at| scheme.clamp(page, at));
         Ok(state)
     }
@@ -134,11 +132,11 @@ impl MapLoader {
         let records = |state: &State, bytes: &Leaf| {
             let of_record =
                 |MappedRecord { lba, slot, units, sum }| (lba, Extent { slot, units }, sum);
-            state.volume.map().records(leaf, bytes).map(of_record).collect()
+            state.map().records(leaf, bytes).map(of_record).collect()
         };
         loop {
             let state = self.core.state()?;
-            let (map, at) = (state.volume.map(), state.volume.map().at(leaf));
+            let (map, at) = (state.map(), state.map().at(leaf));
             match map.get(leaf) {
                 Some(bytes) => return Ok(records(&state, bytes)),
                 None if at.page == 0 => return Ok(Vec::new()),
@@ -147,7 +145,7 @@ impl MapLoader {
             let read = self.read_leaf(leaf, at);
             let state = self.core.state()?;
             // It may have been loaded, or written elsewhere, meanwhile.
-            if !state.volume.map().has(leaf) && state.volume.map().at(leaf) == at {
+            if !state.map().has(leaf) && state.map().at(leaf) == at {
                 return Ok(records(&state, &self.check_leaf(&state, leaf, read?)?));
             }
         }
@@ -155,8 +153,8 @@ impl MapLoader {
 
     /// The leaf that was read, unless it has places that no record can have.
     fn check_leaf(&self, state: &State, leaf: u32, bytes: AlignedBuf) -> Result<Leaf, StoreError> {
-        let (zones, zone_units) = (state.zones.len(), self.core.layout.zone_units());
-        let (map, most) = (state.volume.map(), self.core.layout.sizes.page_units());
+        let (zones, zone_units) = (state.zones().len(), self.core.layout.zone_units());
+        let (map, most) = (state.map(), self.core.layout.sizes.page_units());
         let is_possible = |MappedRecord { lba, slot, units, .. }| {
             lba < map.space()
                 && (slot.zone == 0
@@ -195,7 +193,7 @@ impl MapLoader {
 
     /// True if leaves are to leave memory. One may always stay.
     pub(crate) fn is_map_large(&self, state: &State) -> bool {
-        let map = state.volume.map();
+        let map = state.map();
         map.resident_bytes() > self.most_bytes && map.resident() > 1
     }
 
@@ -203,7 +201,7 @@ impl MapLoader {
     pub(crate) fn evict(&self, _: &LeavesStay<'_>) -> Result<bool, StoreError> {
         let mut state = self.core.state()?;
         let time = state.time();
-        match state.volume.map_mut().evict() {
+        match state.map_mut().evict() {
             Evicted::Gone => Ok(true),
             Evicted::Nothing => Ok(false),
             Evicted::Changed(leaf, image) => {
@@ -212,7 +210,7 @@ impl MapLoader {
                 let places = written.map_err(|error| self.core.fail(error))?;
                 let mut state = self.core.state()?;
                 for (leaf, at) in places {
-                    state.volume.map_mut().written(leaf, at);
+                    state.map_mut().written(leaf, at);
                 }
                 Ok(true)
             }
@@ -223,10 +221,8 @@ impl MapLoader {
     pub(crate) fn drop_clean_leaves(&self) -> Result<(), StoreError> {
         let mut state = self.core.state()?;
         // Looking for them costs a pass over those in memory.
-        if state.volume.map().resident_bytes()
-            > self.most_bytes.saturating_add(self.most_bytes / 64)
-        {
-            state.volume.map_mut().drop_clean(self.most_bytes);
+        if state.map().resident_bytes() > self.most_bytes.saturating_add(self.most_bytes / 64) {
+            state.map_mut().drop_clean(self.most_bytes);
         }
         Ok(())
     }

@@ -130,6 +130,7 @@ impl MetaLog {
     /// Pages that can still be written.
     pub(crate) fn free_pages(&self) -> u64 {
         let pages = u64::from(self.layout.fixed.device_pages);
+        assert!(self.current.is_none_or(|(_, at)| u64::from(at) <= pages), "past a zone's end");
         let rest = self.current.map_or(0, |(_, at)| pages - u64::from(at));
         rest + self.empty.len() as u64 * (pages - u64::from(SUPERBLOCKS))
     }
@@ -156,6 +157,7 @@ impl MetaLog {
         loop {
             let (place, at) = self.room(pages as u32)?;
             assert_eq!(self.used.back(), Some(&place), "the newest zone is written");
+            assert!(at >= SUPERBLOCKS, "a zone begins with superblocks");
             let zone = self.layout.meta[place];
             // A zone that was begun for it took numbers for its superblocks.
             let head = HeadKind::Meta(MetaHead { seq: self.seq, ..head });
@@ -164,6 +166,7 @@ impl MetaLog {
             match self.device.append(zone, u64::from(at) * PAGE as u64, &bytes) {
                 Ok(()) => {
                     self.seq += 1;
+                    assert!(at + pages as u32 <= self.layout.fixed.device_pages);
                     self.current = Some((place, at + pages as u32));
                     self.note_usage(pages as u32);
                     return Ok(place as u32 * self.layout.fixed.device_pages + at + 1);
@@ -264,6 +267,10 @@ impl MetaLog {
         let begin = begin.map(|page| (page / capacity) as usize);
         let before = self.used.iter().position(|place| Some(*place) == begin);
         let old: Vec<_> = self.used.iter().take(before.unwrap_or(0)).copied().collect();
+        debug_assert!(
+            self.current.is_none_or(|(current, _)| !old.contains(&current)),
+            "the zone that is written is newer than a checkpoint"
+        );
         for place in old.into_iter().filter(|&place| !keep[place]) {
             self.used.retain(|&used| used != place);
             self.reset(place)?;

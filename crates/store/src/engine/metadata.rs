@@ -38,8 +38,9 @@ impl Metadata {
     pub(crate) fn write_notes(&self) -> Result<(), StoreError> {
         let mut log = self.log()?;
         let mut state = self.core.state()?;
-        let durable = NotesHead { notes: state.notes.durable(), chunks: state.chunks.durable() };
-        let notes = state.notes.take();
+        let durable =
+            NotesHead { notes: state.notes().durable(), chunks: state.chunks().durable() };
+        let notes = state.take_notes();
         drop(state);
         for some in notes.chunks(NOTES) {
             log.append(MetaKind::Notes(durable), some, &[])?;

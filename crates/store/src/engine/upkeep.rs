@@ -86,7 +86,7 @@ impl Upkeep {
             Cleaning::Inline => self.checkpoint_if_due()?,
             Cleaning::Background => {
                 let state = self.core.state()?;
-                let cleans = state.cleaner_sleeps && state.volume.log().cleaning_due();
+                let cleans = state.cleaner_sleeps() && state.log().cleaning_due();
                 if cleans || self.is_checkpoint_due(&state) {
                     drop(state);
                     self.core.wake();
@@ -97,7 +97,7 @@ impl Upkeep {
     }
 
     fn clean_while_due(&self) -> Result<(), StoreError> {
-        while self.core.state()?.volume.log().cleaning_due() && self.clean()? {}
+        while self.core.state()?.log().cleaning_due() && self.clean()? {}
         Ok(())
     }
 
@@ -108,7 +108,7 @@ impl Upkeep {
         if pages <= most {
             return Ok(());
         }
-        if !state.volume.log().cleaning_due() || state.nothing_to_clean() {
+        if !state.log().cleaning_due() || state.nothing_to_clean() {
             return Err(StoreError::GroupTooLarge { pages, most });
         }
         match self.cleaning {
@@ -158,12 +158,11 @@ impl Upkeep {
         let is_little = |image: &&ZoneImage| {
             image.sealed_at.is_none() && image.used > least && image.valid() < image.used / LITTLE
         };
-        let images = state.volume.log().images();
+        let images = state.log().images();
         let little = images.iter().filter(is_little);
-        let zones: Vec<_> = little.map(|image| state.zones.get(image.zone).device_zone).collect();
+        let zones: Vec<_> = little.map(|image| state.zones().get(image.zone).device_zone).collect();
         // The valid pages of each may need another zone.
-        let has_room =
-            state.volume.log().free_zones() > layout.fixed.reserve as usize + zones.len();
+        let has_room = state.log().free_zones() > layout.fixed.reserve as usize + zones.len();
         drop(state);
         if zones.is_empty() || !has_room {
             return Ok(());
@@ -195,7 +194,7 @@ impl Upkeep {
     }
 
     fn is_checkpoint_due(&self, state: &State) -> bool {
-        state.is_checkpoint_due(self.checkpoint_writes) || self.metadata.usage().is_low()
+        state.checkpoints().is_due(self.checkpoint_writes) || self.metadata.usage().is_low()
     }
 
     /// Keeps the map within its memory.
@@ -223,21 +222,19 @@ impl Upkeep {
         let core = &self.core;
         loop {
             let mut state = core.state()?;
-            while !state.has_ended()
-                && (!state.volume.log().cleaning_due() || state.nothing_to_clean())
-            {
-                state.cleaner_sleeps = true;
+            while !state.has_ended() && (!state.log().cleaning_due() || state.nothing_to_clean()) {
+                state.set_cleaner_sleeps(true);
                 state = core.sleep(state)?;
-                state.cleaner_sleeps = false;
+                state.set_cleaner_sleeps(false);
             }
             if state.has_ended() {
                 return Ok(());
             }
-            let before = state.volume.log().free_zones();
+            let before = state.log().free_zones();
             drop(state);
             let begun = Instant::now();
             let cleaned = self.clean()?;
-            let freed = core.state()?.volume.log().free_zones().saturating_sub(before) as u32;
+            let freed = core.state()?.log().free_zones().saturating_sub(before) as u32;
             if cleaned {
                 let zone_pages = core.layout.fixed.zone_pages;
                 let pages = freed.saturating_mul(zone_pages).max(zone_pages / 8).max(1);

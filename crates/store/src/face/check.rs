@@ -139,7 +139,7 @@ struct Check<'a> {
 impl<'a> Check<'a> {
     fn new(engine: &'a Engine) -> Result<Self, StoreError> {
         let state = engine.core.state()?;
-        let (images, mut holds) = (state.volume.log().images(), vec![false; state.zones.len()]);
+        let (images, mut holds) = (state.log().images(), vec![false; state.zones().len()]);
         drop(state);
         images.iter().for_each(|image| holds[image.zone as usize] = true);
         let (unknown, report) = (BTreeSet::new(), CheckReport::default());
@@ -151,9 +151,9 @@ impl<'a> Check<'a> {
     /// Begins a pass over these zones.
     fn begin(&mut self, zones: Vec<ZoneImage>) -> Result<(), StoreError> {
         let state = self.engine.core.state()?;
-        self.live = (0..state.zones.len()).map(|_| None).collect();
+        self.live = (0..state.zones().len()).map(|_| None).collect();
         for image in zones {
-            let zone = state.zones.get(image.zone).clone();
+            let zone = state.zones().get(image.zone).clone();
             let end = zone.end.get().copied().unwrap_or(zone.pages);
             let mapped = vec![0; image.used.div_ceil(64) as usize];
             let sums = vec![0; zone.chunks.len()];
@@ -203,14 +203,14 @@ impl<'a> Check<'a> {
     fn records_of_leaf(&self, leaf: u32) -> Result<Vec<(u64, Extent, u32)>, StoreError> {
         loop {
             let state = self.engine.core.state()?;
-            let at = state.volume.map().at(leaf);
-            if !state.volume.map().has(leaf) || at.page == 0 {
+            let at = state.map().at(leaf);
+            if !state.map().has(leaf) || at.page == 0 {
                 break;
             }
             drop(state);
             let read = self.engine.loader.read_leaf(leaf, at);
             // A checkpoint may have written it elsewhere meanwhile.
-            match self.engine.core.state()?.volume.map().at(leaf) == at {
+            match self.engine.core.state()?.map().at(leaf) == at {
                 true => break read.map(drop)?,
                 false => continue,
             }
@@ -399,7 +399,7 @@ impl<'a> Check<'a> {
             ("units of deltas and tails", state.changes().all as u64),
             ("units of pages beyond whole ones", state.changes().excess as u64),
         ];
-        let empty: Vec<_> = state.zones.empty().collect();
+        let empty: Vec<_> = state.zones().empty().collect();
         drop(state);
         for zone in empty {
             if self.engine.core.device.zone(zone)?.state != ZoneState::Empty {

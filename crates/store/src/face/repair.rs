@@ -70,8 +70,8 @@ impl Store {
     /// Zones of the device that hold valid pages.
     fn zones_in_use(&self) -> Result<BTreeSet<u32>, StoreError> {
         let state = self.engine.core.state()?;
-        let images = state.volume.log().images();
+        let images = state.log().images();
         let holds = images.iter().filter(|image| image.used > image.garbage);
-        Ok(holds.map(|image| state.zones.get(image.zone).device_zone).collect())
+        Ok(holds.map(|image| state.zones().get(image.zone).device_zone).collect())
     }
 }

@@ -67,7 +67,7 @@ impl Store {
         let mut next = 0;
         while let Some(leaf) = self.engine.loader.next_leaf(next)? {
             next = leaf + 1;
-            let is_resident = self.engine.core.state()?.volume.map().has(leaf);
+            let is_resident = self.engine.core.state()?.map().has(leaf);
             let records = match self.engine.loader.records_of_leaf(leaf) {
                 Ok(records) => records,
                 Err(error) => {
@@ -109,7 +109,7 @@ impl Store {
                 }
             }
             if !is_resident {
-                self.engine.core.state()?.volume.map_mut().let_go(leaf);
+                self.engine.core.state()?.map_mut().let_go(leaf);
             }
             self.engine.upkeep.shrink_map()?;
         }
@@ -147,7 +147,7 @@ impl Store {
         let at = mapped.place().map(|(at, _)| at).filter(|at| at.slot.zone != 0);
         let state = mapped.into_state();
         let place = at.map(|at| {
-            let zone = state.zones.get(at.slot.zone);
+            let zone = state.zones().get(at.slot.zone);
             (zone.device_zone, zone.span_of(at, self.engine.core.layout.sizes).page)
         });
         Ok(Finding {

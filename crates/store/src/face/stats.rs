@@ -63,28 +63,26 @@ impl Store {
         let engine = &self.engine;
         let mut state = engine.core.state()?;
         let written = state.written(engine.metadata.usage().pages());
-        let volume = &mut state.volume;
-        let bytes =
-            volume.map().bytes() + volume.log().zones().bytes() + volume.log().scheme().bytes();
+        let bytes = state.memory();
         Ok(Stats {
             written,
             opened: self.opened,
-            counts: state.volume.log_mut().counts().without_victims(),
-            deltas: state.deltas,
+            counts: state.counts().without_victims(),
+            deltas: state.deltas(),
             reads: engine.core.counters.reads(),
             copied: state.copied(),
             valid_pages: state.valid_pages(),
             space: state.space(),
-            garbage_proportion: state.volume.log().garbage_proportion(),
-            free_zones: state.volume.log().free_zones(),
-            waiting_zones: state.zones.pending_reset().len(),
+            garbage_proportion: state.log().garbage_proportion(),
+            free_zones: state.log().free_zones(),
+            waiting_zones: state.zones().pending_reset().len(),
             failures: state.failures(engine.metadata.usage().failed()),
             repaired_records: engine.core.counters.repaired(),
             rebuilt_blocks: engine.core.device.rebuilt_blocks(),
-            map_leaves: state.volume.map().resident(),
+            map_leaves: state.map().resident(),
             bytes,
             stalled: engine.core.counters.stall(),
-            gauges: state.volume.log().scheme().gauges(),
+            gauges: state.log().scheme().gauges(),
         })
     }
 }

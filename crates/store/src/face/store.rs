@@ -326,12 +326,13 @@ impl Store {
 
     /// A number that an engine keeps with the store, so that what it has elsewhere can be held
     /// against it: the position up to which a log was durable, say. It is the largest that it was
-    /// [set](Store::set_mark) to, or, after a crash, that of the last chunk or checkpoint; 0 if it never was.
+    /// [set](Store::set_mark) to, or, after a crash, that of the last chunk or checkpoint; 0 if it
+    /// never was.
     ///
     /// # Errors
     /// A thread of the store panicked.
     pub fn mark(&self, slot: u32) -> Result<u64, StoreError> {
-        Ok(self.engine.core.state()?.mark(slot))
+        Ok(self.engine.core.state()?.marks().get(slot))
     }
 
     /// Sets a mark, unless it is larger already. What is written from now on takes it along: each
@@ -344,7 +345,7 @@ impl Store {
             let why = format!("{slot} is not below {MOST_MARKS}");
             return Err(StoreError::Options { what: "number of a mark", why });
         }
-        self.engine.core.state()?.set_mark(slot, value);
+        self.engine.core.state()?.marks_mut().set(slot, value);
         Ok(())
     }
 
@@ -365,7 +366,7 @@ impl Store {
     /// A thread of the store panicked.
     pub fn durable(&self) -> Result<Durable, StoreError> {
         let state = self.engine.core.state()?;
-        Ok(Durable { chunks: state.chunks.durable(), notes: state.notes.durable() })
+        Ok(Durable { chunks: state.chunks().durable(), notes: state.notes().durable() })
     }
 
     /// The number of victims since the store was opened with each number of garbage units, from 0
@@ -374,7 +375,7 @@ impl Store {
     /// # Errors
     /// A thread of the store panicked.
     pub fn victim_garbage(&self) -> Result<Vec<u64>, StoreError> {
-        Ok(self.engine.core.state()?.volume.log_mut().counts().victim_garbage.clone())
+        Ok(self.engine.core.state()?.counts().victim_garbage.clone())
     }
 
     /// Counts from now on which copies were of frozen pages
@@ -452,7 +453,7 @@ impl Store {
             }
         }
         observer.on(StoreEvent::Synced);
-        self.engine.core.state()?.observer = Some(observer);
+        self.engine.core.state()?.set_observer(observer);
         Ok(())
     }
 

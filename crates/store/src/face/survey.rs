@@ -207,11 +207,11 @@ impl Store {
         let mut views: Vec<_> = (0..).zip(&infos).map(view).collect();
         layout.meta.iter().for_each(|&zone| views[zone as usize].role = Role::Meta);
         let state = self.engine.core.state()?;
-        for zone in state.zones.pending_reset() {
+        for zone in state.zones().pending_reset() {
             views[zone as usize].role = Role::Waiting;
         }
-        for image in state.volume.log().images() {
-            let zone = state.zones.get(image.zone);
+        for image in state.log().images() {
+            let zone = state.zones().get(image.zone);
             let view = &mut views[zone.device_zone as usize];
             view.opening = Some(zone.opening);
             // The device's pointer does not count chunks on their way to it.

@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use frostline_placement::Scheme;
 
 use crate::format::PAGE;
+use crate::state::State;
 use crate::state::counters::{BOUNDS_US, Latency};
-use crate::state::volume::Volume;
 use crate::{Store, StoreError, Written, ZoneStatus};
 
 /// A store at one moment. Two of them tell what was done between.
@@ -142,9 +142,7 @@ impl Store {
             [("write", &latencies.write), ("read", &latencies.read), ("sync", &latencies.sync)];
         let mut state = engine.core.state()?;
         let written = state.written(engine.metadata.usage().pages());
-        let volume = &mut state.volume;
-        let bytes =
-            volume.map().bytes() + volume.log().zones().bytes() + volume.log().scheme().bytes();
+        let bytes = state.memory();
         Ok(StoreView {
             frostline: env!("CARGO_PKG_VERSION").to_string(),
             store: engine.core.store,
@@ -155,24 +153,24 @@ impl Store {
             seconds: self.begun.elapsed().as_secs_f64(),
             written,
             opened: self.opened,
-            garbage_proportion: volume.log().garbage_proportion(),
-            free_zones: volume.log().free_zones() as u32,
-            zones_reclaimed: volume.log_mut().counts().zones_reclaimed,
-            mean_victim_gp: volume.log_mut().counts().mean_victim_gp(),
+            garbage_proportion: state.log().garbage_proportion(),
+            free_zones: state.log().free_zones() as u32,
+            zones_reclaimed: state.counts().zones_reclaimed,
+            mean_victim_gp: state.counts().mean_victim_gp(),
             stall_seconds: engine.core.counters.stall().as_secs_f64(),
             bytes: bytes as u64,
-            classes: classes(volume),
+            classes: classes(&mut state),
             calls: calls.map(|(call, latency)| CallView::of(call, latency)).into(),
-            gauges: gauges(volume),
+            gauges: gauges(&state),
             zones,
         })
     }
 }
 
-fn classes(volume: &mut Volume) -> Vec<ClassView> {
-    let counts = volume.log_mut().counts().classes.iter();
+fn classes(state: &mut State) -> Vec<ClassView> {
+    let counts = state.counts().classes.iter();
     let counts: Vec<_> = counts.map(|class| (class.user_writes, class.relocations)).collect();
-    let scheme = volume.log().scheme();
+    let scheme = state.log().scheme();
     let class = |(number, (user_writes, relocations))| ClassView {
         class: number as u32 + 1,
         frozen: scheme.holds_frozen(number),
@@ -183,8 +181,8 @@ fn classes(volume: &mut Volume) -> Vec<ClassView> {
 }
 
 /// Figures of the scheme's own, those that are not numbers left out.
-fn gauges(volume: &Volume) -> BTreeMap<String, f64> {
-    let gauges = volume.log().scheme().gauges().into_iter().filter(|(_, value)| value.is_finite());
+fn gauges(state: &State) -> BTreeMap<String, f64> {
+    let gauges = state.log().scheme().gauges().into_iter().filter(|(_, value)| value.is_finite());
     gauges.map(|(name, value)| (name.to_string(), value)).collect()
 }
 

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use frostline_placement::Scheme;
 use frostline_zone::{Device, ZoneState};
 
 use super::log::{find_superblock, read_log};
@@ -35,7 +34,7 @@ pub(crate) fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), Sto
     }
     let store = RandomState::new().hash_one(0u8) | 1;
     let mut state = State::new(volume, layout.clone(), store);
-    layout.data.iter().for_each(|&zone| state.zones.add_empty(zone));
+    layout.data.iter().for_each(|&zone| state.add_empty_zone(zone));
     let empty = (0..layout.meta.len()).collect();
     let meta = MetaLog::new(device.clone(), layout, store, 1, None, VecDeque::new(), empty);
     Engine::new(device, state, meta, &Open::default()).checkpoint(false)
@@ -73,9 +72,7 @@ pub(crate) fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, Store
     let meta =
         MetaLog::new(device.clone(), layout, store, log.seq, log.current, log.used, log.empty)
             .with_written(log.table.head.written[3]);
-    state.set_time(log.table.head.time);
-    state.volume.map_mut().set_root(&log.table.root);
-    state.volume.log_mut().scheme_mut().recall(&log.table.learned);
+    state.recall(log.table.head.time, &log.table.root, &log.table.learned);
     let engine = Engine::new(device, state, meta, open);
     let chunks = log.durable.max(open.durable.chunks);
     let durable = Durable { chunks, notes: open.durable.notes };

@@ -66,7 +66,7 @@ impl Recovery<'_> {
         let last = |f: fn(&Note) -> u64| self.notes.iter().map(f).max().map_or(0, |last| last + 1);
         let opening = last(|n| if n.tag == OPENED { n.opening } else { 0 });
         let mut state = self.engine.core.state()?;
-        if let Some(leaf) = state.volume.map().last_leaf() {
+        if let Some(leaf) = state.map().last_leaf() {
             // It tells which LBAs are in use at all. One that can't be read is met again when it is
             // used.
             drop(
@@ -135,7 +135,7 @@ impl Recovery<'_> {
             "data zones sorted"
         );
         let mut state = engine.core.state()?;
-        empty.into_iter().for_each(|zone| state.zones.add_empty(zone));
+        empty.into_iter().for_each(|zone| state.add_empty_zone(zone));
         let any = !full.is_empty();
         for zone in full {
             match of_zone(engine.core.device.reset(zone))? {

@@ -73,6 +73,8 @@ impl Chunk {
     pub(crate) fn push(&mut self, record: Record, hotness: Hotness, bytes: &[u8]) {
         let (bytes, slot) = (&bytes[..record.bytes.into()], self.sizes.unit() as usize);
         assert_eq!(self.seq, 0, "a sealed chunk takes no more records");
+        assert!(!bytes.is_empty(), "a record has a byte at least");
+        debug_assert_eq!(self.sizes.sum(bytes), record.sum, "the sum of LBA {}", record.lba);
         let at = (self.before + self.fill.units) as usize * slot;
         let units = self.sizes.units_of(record.bytes.into());
         let (place, rest) = self.bytes[at..at + units as usize * slot].split_at_mut(bytes.len());
@@ -80,6 +82,7 @@ impl Chunk {
         rest.fill(0);
         self.fill.add(units, self.sizes.is_delta(record.lba));
         self.records.push(record);
+        debug_assert_eq!(self.records.len(), self.fill.records as usize, "each has a row");
         if let Some(all) = &mut self.hotness {
             all.push(hotness);
         }
@@ -127,6 +130,9 @@ impl Chunk {
     ) {
         assert_ne!(self.seq, 0, "a chunk is sealed that has no number");
         assert!(durable < self.seq, "chunk {} is durable before it is written", self.seq);
+        assert_ne!(opening, 0, "openings are counted from 1");
+        let with_hotness = self.hotness.as_ref().map_or(self.records.len(), Vec::len);
+        assert_eq!(with_hotness, self.records.len(), "each record has a hotness record");
         let (unit, header) = (self.sizes.unit(), self.header());
         let group = Group { unit, ..group.unwrap_or_default() };
         let mut body = Vec::with_capacity(PAGE);
@@ -173,11 +179,13 @@ impl Chunk {
             self.before = header;
         }
         let end = (1 + self.pages()) as usize * PAGE;
+        assert!(to + len <= end && end - to - len < PAGE, "the last page is begun");
         self.bytes[to + len..end].fill(0);
     }
 
     /// Header and pages, as they go to the device.
     pub(crate) fn bytes(&self) -> &[u8] {
+        assert_ne!(self.seq, 0, "a chunk is written that is not sealed");
         &self.bytes[..(1 + self.pages() as usize) * PAGE]
     }
 

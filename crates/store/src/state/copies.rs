@@ -43,7 +43,9 @@ impl Copies {
 
     /// Its user wrote or trimmed a page: it was not frozen.
     pub(crate) fn forget(&mut self, lba: u32) {
-        self.sum.frozen -= u64::from(std::mem::take(&mut self.of[lba as usize]));
+        let copies = u64::from(std::mem::take(&mut self.of[lba as usize]));
+        assert!(copies <= self.sum.frozen, "page {lba} was copied more often than all");
+        self.sum.frozen -= copies;
     }
 }
 

@@ -222,6 +222,7 @@ impl MapCache {
             })
             .collect();
         taken.sort_unstable_by_key(|&(leaf, _)| leaf);
+        debug_assert!(taken.is_sorted_by(|a, b| a.0 < b.0), "a leaf is in one frame");
         taken
     }
 
@@ -237,6 +238,7 @@ impl MapCache {
 
     /// A leaf that lay at `from` was copied on the device, unless it has been written since.
     pub(crate) fn moved(&mut self, leaf: u32, from: LeafAt, to: LeafAt) {
+        assert_ne!(to.page, 0, "a superblock is in page 0, and no leaf");
         let (node, i) = self.node_mut(leaf);
         if node.root[i] == from {
             node.root[i] = to;
@@ -251,6 +253,7 @@ impl MapCache {
             if frame.held || std::mem::take(&mut frame.used) {
                 continue;
             }
+            debug_assert!(frame.leaf as usize / NODE < self.nodes.len(), "a leaf of the map");
             if frame.dirty {
                 (frame.dirty, frame.held) = (false, true);
                 return Evicted::Changed(frame.leaf, frame.bytes.clone());
@@ -286,11 +289,15 @@ impl MapCache {
     fn drop_frame(&mut self, at: usize) {
         let Frame { leaf, bytes, dirty, held, .. } = self.frames.swap_remove(at);
         assert!(!dirty && !held, "leaf {leaf} is dropped before it is written");
+        assert!(bytes.bytes() <= self.bytes, "more bytes are dropped than there are");
         self.bytes -= bytes.bytes();
         let (node, i) = self.node_mut(leaf);
+        assert_eq!(node.frames[i] as usize, at + 1, "leaf {leaf} is in another frame");
         node.frames[i] = 0;
         if let Some(moved) = self.frames.get(at).map(|moved| moved.leaf) {
+            let was = self.frames.len() + 1;
             let (node, i) = self.node_mut(moved);
+            assert_eq!(node.frames[i] as usize, was, "the last frame has leaf {moved}");
             node.frames[i] = at as u32 + 1;
         }
     }
@@ -308,6 +315,7 @@ impl MapCache {
         assert_eq!(frame.leaf, at.leaf, "leaf {} moved", at.leaf);
         (frame.dirty, frame.used) = (true, true);
         let before = frame.bytes.bytes();
+        assert!(before <= self.bytes, "a leaf has more bytes than all");
         frame.bytes.set(self.shape, at.index, at.kind, row);
         self.bytes = self.bytes + frame.bytes.bytes() - before;
     }

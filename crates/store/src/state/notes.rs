@@ -37,6 +37,7 @@ impl Notes {
     /// Chunks with these numbers, which rise, are not needed any more, and may be missing from now
     /// on.
     pub(crate) fn chunks_given_up(&mut self, mut numbers: &[u64]) {
+        debug_assert!(numbers.is_sorted(), "the numbers of chunks rise");
         while let Some(&first) = numbers.first() {
             let (some, rest) = numbers.split_at(numbers.partition_point(|n| n - first < 64));
             let bits = some.iter().fold(0, |bits, n| bits | 1 << (n - first));
@@ -62,6 +63,10 @@ impl Notes {
 
     /// The notes that wait, to be written by the caller.
     pub(crate) fn take(&mut self) -> Vec<Note> {
+        debug_assert!(
+            self.waiting.iter().rev().zip(1..).all(|(note, n)| note.serial + n == self.next_serial),
+            "notes are numbered without a gap"
+        );
         std::mem::take(&mut self.waiting)
     }
 

@@ -18,11 +18,12 @@
 //!
 //! [`Super::whole_pages`]: crate::format::Super::whole_pages
 
-use frostline_log::LogError;
+use frostline_log::{LogError, Slot};
 
 use crate::StoreError;
 use crate::format::PAGE;
 use crate::format::layout::{BESIDE_DELTA, Layout, sure_images};
+use crate::format::packing::PackedPage;
 use crate::state::State;
 
 /// A thin store writes no delta or tail that makes a page longer than a whole one once less than
@@ -261,6 +262,7 @@ impl State {
             sealed -= 1;
             open_pages += u64::from(self.zones.get(open).pages);
         }
+        debug_assert!(open_pages * PAGE as u64 <= log.open_zones().count() as u64 * zone);
         let written = sealed * zone + open_pages * PAGE as u64;
         (total, written.min(total))
     }
@@ -269,6 +271,7 @@ impl State {
     pub(crate) fn space(&self) -> Space {
         let layout = &self.layout;
         let (total, written) = self.written_bytes();
+        debug_assert!(written <= total, "more is written than the zones have");
         let used = self.used_bytes().min(written);
         let (valid, limits) = (self.valid_pages(), layout.limits());
         let unused = layout.fixed.logical_pages.saturating_sub(valid);
@@ -286,6 +289,25 @@ impl State {
             data: self.data_bytes(),
             whole_pages: whole_pages.min(unused),
             like_pages: like_pages.min(unused).max(whole_pages.min(unused)),
+        }
+    }
+
+    /// Pages that a group may have: what fits into the free zones but one, which is cleaning's.
+    pub(crate) fn group_room(&self) -> u64 {
+        let zones = self.volume.log().free_zones().saturating_sub(1) as u64;
+        zones * u64::from(sure_images(&self.layout.fixed, self.layout.sizes))
+    }
+
+    /// Checks that the store may hold these pages.
+    pub(crate) fn check_new(&self, pages: &[PackedPage<'_>]) -> Result<(), StoreError> {
+        let map = self.volume.map();
+        let is_new =
+            |lba: u32| map.position(lba).is_none_or(|at| map.row(at).entry.slot == Slot::NONE);
+        let new = pages.iter().filter(|page| is_new(page.lba)).count() as u64;
+        let (valid, slots) = (self.valid_pages(), self.layout.fixed.logical_pages);
+        match valid + new > slots {
+            true => Err(LogError::Full { valid, slots }.into()),
+            false => self.check_pages(pages.len()),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! The *data* are the images of all pages. Beside them a store has deltas and tails, headers and
 //! padding, and garbage. What it would take without garbage is measured, as a multiple of the data;
 //! what is left up to the target is for garbage. So the trigger rises as deltas are merged, and
-//! falls as they grow, and the target is met without a loop that has to settle.
+//! falls as they grow, and the target is met without a loop that has to converge.
 
 use std::ops::RangeInclusive;
 

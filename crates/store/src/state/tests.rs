@@ -1,12 +1,14 @@
 //! Events are sent to a state that has no device.
 
 use frostline_log::Extent;
+use frostline_placement::Hotness;
 use frostline_zone::{Shape, in_memory};
 
 use super::*;
 use crate::Compression;
 use crate::format::compression::Compressor;
 use crate::format::packing::PackedPage;
+use crate::format::records::Record;
 use crate::state::mapped_page::{MappedPage, RecordCopy, RecordLookup};
 use crate::{Format, PageWrite};
 
@@ -113,7 +115,7 @@ fn the_pages_of_a_zone_that_failed_go_to_another_one() {
     let failed = chunk.zone;
     assert!(state.zone_failed(failed));
     assert!(!state.zone_failed(failed), "it is known");
-    assert!(state.is_checkpoint_due(u64::MAX));
+    assert!(state.checkpoints.is_due(u64::MAX));
     copy_pages_of_chunk(&mut state, &chunk);
     state.chunk_moved(chunk);
     assert!((0..4).all(|lba| place(&mut state, lba).zone != failed));
@@ -144,7 +146,7 @@ fn a_victim_is_empty_again_once_it_was_reset() {
     state.zone_reset(device_zone);
     assert_eq!(state.zones.next_reset(), None);
     assert_eq!(state.zones.empty().last(), Some(device_zone));
-    assert!(!state.is_checkpoint_due(u64::MAX));
+    assert!(!state.checkpoints.is_due(u64::MAX));
 }
 
 #[test]
@@ -159,21 +161,21 @@ fn a_zone_that_can_not_be_reset_costs_the_volume_one() {
     assert_eq!(state.volume.log().free_zones(), free - 1);
     assert_eq!(state.zones.next_reset(), None);
     assert!(state.zones.empty().all(|empty| empty != device_zone));
-    assert!(state.is_checkpoint_due(u64::MAX));
-    state.checkpoint_begun();
-    assert!(!state.is_checkpoint_due(u64::MAX));
+    assert!(state.checkpoints.is_due(u64::MAX));
+    state.checkpoints.begun();
+    assert!(!state.checkpoints.is_due(u64::MAX));
 }
 
 #[test]
 fn a_checkpoint_is_due_after_as_many_pages_as_asked_for() {
     let mut state = state();
     for lba in 0..3 {
-        assert!(!state.is_checkpoint_due(3));
+        assert!(!state.checkpoints.is_due(3));
         write(&mut state, lba);
     }
-    assert!(state.is_checkpoint_due(3));
-    state.checkpoint_begun();
-    assert!(!state.is_checkpoint_due(3));
+    assert!(state.checkpoints.is_due(3));
+    state.checkpoints.begun();
+    assert!(!state.checkpoints.is_due(3));
 }
 
 #[test]

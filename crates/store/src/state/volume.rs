@@ -1,4 +1,5 @@
-//! The log behind the store: its zones are the very ones that the simulator has, over leaves of a map.
+//! The log behind the store: its zones are the very ones that the simulator has, over leaves of a
+//! map.
 
 use frostline_log::Steps;
 use frostline_placement::{AnyScheme, Setup, victims};

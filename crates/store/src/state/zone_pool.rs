@@ -141,6 +141,7 @@ impl ZonePool {
             let why = "no empty zone is left, though one must be";
             return Err(StoreError::Damaged { zone, page: 0, why: why.to_string() });
         };
+        assert_ne!(zone, 0, "zone 0 does not exist");
         let before = self.get(zone);
         assert!(before.chunks.is_empty() && before.pages == 0, "zone {zone} is opened twice");
         let opening = self.next_opening;
@@ -157,6 +158,7 @@ impl ZonePool {
             return None;
         }
         let device_zone = self.empty.pop_front()?;
+        debug_assert!(self.pending_reset().all(|other| other != device_zone), "it was empty");
         self.pending_reset.push_back(PendingReset { device_zone, pin: Arc::default() });
         let opening = self.next_opening;
         self.next_opening += 1;
@@ -168,6 +170,7 @@ impl ZonePool {
         let zone = &mut self.zones[chunk.zone as usize];
         assert_eq!(zone.pages, chunk.start, "a chunk begins where the one before ends");
         debug_assert!(zone.chunks.last().is_none_or(|before| before.first < chunk.first));
+        debug_assert!(zone.late.last().is_none_or(|&before| before < chunk.seq), "numbers rise");
         let place = ChunkPlace { first: chunk.first, start: chunk.start, header: chunk.header() };
         zone.chunks.push(place);
         zone.late.push(chunk.seq);

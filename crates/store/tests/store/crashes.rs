@@ -178,7 +178,7 @@ impl World {
     }
 
     /// The present versions are durable.
-    fn settle(&mut self) {
+    fn made_durable(&mut self) {
         self.group.clear();
         for history in self.model.values_mut() {
             history.drain(..history.len() - 1);
@@ -220,7 +220,7 @@ impl World {
             92..95 => self.write_group(store),
             95..98 => {
                 store.sync()?;
-                self.settle();
+                self.made_durable();
                 Ok(())
             }
             _ => store.checkpoint(),
@@ -249,7 +249,7 @@ impl World {
         self.group = last;
         let group: Vec<_> = changes.iter().map(Change::write).collect();
         store.write_group(&group)?;
-        self.settle();
+        self.made_durable();
         Ok(())
     }
 
@@ -305,7 +305,7 @@ impl World {
         }
         self.check_group();
         if self.is_durable {
-            self.settle();
+            self.made_durable();
             let known: BTreeSet<u64> = self.model.values().flatten().copied().flatten().collect();
             self.contents.retain(|version, _| known.contains(version));
         }
@@ -452,7 +452,7 @@ fn reopen(mut device: Arc<Faulty>, world: &mut World, open: Open, tally: &Tally)
     if world.rng.random_bool(0.7) {
         store.close().unwrap();
         world.is_durable = true;
-        world.settle();
+        world.made_durable();
     }
     device
 }

@@ -13,8 +13,9 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use frostline_zone::{Device, OpenOptions, Shape, can_create, create, open};
 use rand::RngExt;
 use rand::rngs::SmallRng;
 use tempfile::TempDir;
@@ -152,6 +153,15 @@ fn shim() -> &'static Path {
         assert!(cc.status().unwrap().success());
         library
     })
+}
+
+/// The device of a process: the one at the URI, made there if there is none yet.
+pub fn device(uri: &str, shape: &Shape) -> Arc<dyn Device> {
+    let device = match can_create(uri) {
+        true => create(uri, shape, &OpenOptions::default()),
+        false => open(uri, &OpenOptions::default()),
+    };
+    device.unwrap_or_else(|error| panic!("{uri}: {error}"))
 }
 
 /// The task of a process that [`Machine::run`] started; `None` in the test's own process.

@@ -95,14 +95,7 @@ impl Delivery {
         number: OrderId,
         lines: &mut Vec<u32>,
     ) -> Result<i64, E> {
-        lines.clear();
-        let mut amount = 0;
-        let prefix = keys::order(district, number);
-        session.scan(TpccTable::OrderLine, &prefix, &prefix, Direction::Forward, |rest, row| {
-            lines.extend(rest.first().copied().map(u32::from));
-            amount += order_line::AMOUNT.of(row);
-            ControlFlow::Continue(())
-        })?;
+        let amount = order_lines(session, district, number, lines)?;
         for line in lines.iter() {
             let key = keys::order_line(district, number, *line as u8);
             let date = self.date.to_le_bytes();
@@ -110,6 +103,24 @@ impl Delivery {
         }
         Ok(amount)
     }
+}
+
+/// The numbers of an order's lines, and the sum of their amounts.
+pub(super) fn order_lines<'e, E: Engine + 'e>(
+    session: &mut TpccSession<'_, 'e, E>,
+    district: District,
+    number: OrderId,
+    lines: &mut Vec<u32>,
+) -> Result<i64, E> {
+    lines.clear();
+    let mut amount = 0;
+    let prefix = keys::order(district, number);
+    session.scan(TpccTable::OrderLine, &prefix, &prefix, Direction::Forward, |rest, row| {
+        lines.extend(rest.first().copied().map(u32::from));
+        amount += order_line::AMOUNT.of(row);
+        ControlFlow::Continue(())
+    })?;
+    Ok(amount)
 }
 
 fn oldest<'e, E: Engine + 'e>(

@@ -18,9 +18,10 @@
 use std::ops::ControlFlow;
 
 use super::buffers::Buffers;
+use super::delivery::order_lines;
 use super::keys;
 use super::payments::{OldPayment, Paid};
-use super::rows::{district, order, order_line, trimmed};
+use super::rows::{district, order, trimmed};
 use super::scale::{Customer, District, OrderId, Scale};
 use super::session::TpccSession;
 use super::tables::TpccTable;
@@ -138,14 +139,7 @@ fn delete_lines<'e, E: Engine + 'e>(
     number: OrderId,
     lines: &mut Vec<u32>,
 ) -> Result<i64, E> {
-    lines.clear();
-    let mut amount = 0;
-    let prefix = keys::order(district, number);
-    session.scan(TpccTable::OrderLine, &prefix, &prefix, Direction::Forward, |rest, row| {
-        lines.extend(rest.first().copied().map(u32::from));
-        amount += order_line::AMOUNT.of(row);
-        ControlFlow::Continue(())
-    })?;
+    let amount = order_lines(session, district, number, lines)?;
     for line in lines.iter() {
         session.delete(TpccTable::OrderLine, &keys::order_line(district, number, *line as u8))?;
     }

@@ -138,7 +138,7 @@ impl StripeGroups {
             self.waiting().remove(&set);
             match self.resync(set, &mut state) {
                 Err(error) if error.is_of_zone() => state.has_lost = true,
-                settled => return settled,
+                done => return done,
             }
         }
         Ok(())

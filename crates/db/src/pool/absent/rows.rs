@@ -27,7 +27,8 @@ const CHANGED: u8 = 2;
 const ADDED: u8 = 4;
 /// A mark: the record is deleted.
 const DELETED: u8 = 8;
-/// A mark: the record is deleted after it was added. Snapshots may see it, which find it by a ghost.
+/// A mark: the record is deleted after it was added. Snapshots may see it, which find it by a
+/// ghost.
 const GHOST: u8 = 16;
 
 /// Some records of a page, in no order.
@@ -214,8 +215,8 @@ impl Rows {
         true
     }
 
-    /// True if one more record fits into the `room` of the page, with all that are added to it: each
-    /// may be new there, or longer.
+    /// True if one more record fits into the `room` of the page, with all that are added to it:
+    /// each may be new there, or longer.
     fn have_room(&self, key: &[u8], value: &[u8], room: usize) -> bool {
         let is_added = |at: &At| {
             let marks = self.marks(at);

@@ -78,6 +78,7 @@ impl FreeFrames {
     /// A frame is free.
     pub(super) fn give(&mut self, frame: u32) {
         assert!(self.free.len() as u32 + self.idle < self.frames, "a frame is freed once");
+        debug_assert!(!self.free.contains(&frame), "frame {frame} is free twice");
         if frame < self.in_use {
             self.free.push(frame);
         } else {
@@ -88,6 +89,7 @@ impl FreeFrames {
     /// The first so many frames are in use from now on. Those behind them get no page any more, but
     /// some may have one as yet.
     pub(super) fn set_in_use(&mut self, count: u32) {
+        assert!(count <= self.frames, "more frames are in use than there are");
         let (free, before) = (self.free.len(), self.in_use);
         self.free.retain(|&frame| frame < count);
         self.idle += (free - self.free.len()) as u32;

@@ -84,7 +84,7 @@ impl History {
 
     /// The database was opened again and holds this: all commits up to one of them, which is
     /// `least` or later. The others never happened.
-    pub(crate) fn settle(&mut self, found: &Content, least: u64) {
+    pub(crate) fn opened_again(&mut self, found: &Content, least: u64) {
         let mut different = self.differences(found, least);
         let mut number = least;
         let mut later = self.commits.iter().filter(|(number, _)| *number > least);

@@ -135,7 +135,7 @@ impl<'t> Life<'t> {
             self.go_on(end);
         }
         let db = self.open().unwrap();
-        self.world.settle(&db).unwrap();
+        self.world.opened_again(&db).unwrap();
         db
     }
 

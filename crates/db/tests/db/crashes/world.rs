@@ -296,9 +296,9 @@ impl World {
     }
 
     /// The database was opened: it must hold what was promised, and of the rest a beginning.
-    pub(crate) fn settle(&mut self, db: &Db) -> Result<(), DbError> {
+    pub(crate) fn opened_again(&mut self, db: &Db) -> Result<(), DbError> {
         let found = content(db)?;
-        self.history.settle(&found, self.promised);
+        self.history.opened_again(&found, self.promised);
         self.promised = self.history.now;
         self.soon.clear();
         let check = db.check()?;

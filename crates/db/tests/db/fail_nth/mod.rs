@@ -93,11 +93,11 @@ fn recover(device: Arc<Faulty>, mut user: User) {
         user.made();
     }
     let db = open(&device).unwrap();
-    user.settle(&db);
+    user.opened_again(&db);
     assert!(!user.use_it(&db, 5, 5, KEYS));
     user.close(db).unwrap();
     let db = open(&device).unwrap();
-    user.settle(&db);
+    user.opened_again(&db);
 }
 
 /// Lets the n-th operation of each kind fail, n = 1, 2, 3 until there is none, while `act` uses the

@@ -228,7 +228,7 @@ impl User {
     }
 
     /// The database was opened again.
-    pub(crate) fn settle(&mut self, db: &Db) {
+    pub(crate) fn opened_again(&mut self, db: &Db) {
         let found = content(db, db.table("t").unwrap()).unwrap();
         let applied = self.judge(&found, self.promised);
         for (number, commit) in self.commits.iter_mut().enumerate() {

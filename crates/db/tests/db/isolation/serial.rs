@@ -64,7 +64,7 @@ impl Life {
         let db = Db::open(&device, &options()).unwrap();
         let table = db.table("t").unwrap();
         let lists = lists(&db, table).unwrap();
-        self.settle(&lists);
+        self.opened_again(&lists);
         let at = self.device.operations() + self.rng.random_range(5..150);
         self.device.schedule(at, Fault::PowerCut);
         let ended = self.use_it(&db, table, most);
@@ -108,7 +108,7 @@ impl Life {
 
     /// Of the transactions of the last opening, those count that the lists have, and readers that
     /// saw nothing else.
-    fn settle(&mut self, lists: &Lists) {
+    fn opened_again(&mut self, lists: &Lists) {
         for (done, commit) in std::mem::take(&mut self.later) {
             let of = |list| lists.get(list).map_or(&[][..], |order| order);
             let is_there = match done.appends.first() {

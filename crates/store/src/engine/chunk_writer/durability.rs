@@ -27,11 +27,11 @@ impl ChunkWriter {
     pub(crate) fn make_durable(&self, last: u64) -> Result<(), StoreError> {
         let done = || {
             let mut state = self.core.state()?;
-            while !state.chunks.is_written(last) {
+            while !state.chunks().is_written(last) {
                 state = self.core.wait(state)?;
             }
             // Behind the chunks: the note of one that its zone did not take is to be among them.
-            let noted = state.notes.next_serial();
+            let noted = state.notes().next_serial();
             drop(state);
             self.metadata.write_notes()?;
             self.core.device.flush()?;

@@ -24,7 +24,7 @@ impl ChunkWriter {
             state = mapped.into_state();
         }
         state.seal_all();
-        Ok(state.chunks.take_outgoing())
+        Ok(state.take_outgoing())
     }
 
     /// The pages of chunks that could not be written are elsewhere, and written there.

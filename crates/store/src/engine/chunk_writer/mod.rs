@@ -38,7 +38,7 @@ impl ChunkWriter {
     /// Writes the chunks that are sealed to the device. Chunks of one zone wait for each other; so
     /// of several the oldest is written first, and those that replace others are written last.
     pub(crate) fn write_out(&self, mut state: Guard<'_>) -> Result<(), StoreError> {
-        let (mut queue, mut rescued) = (VecDeque::from(state.chunks.take_outgoing()), Vec::new());
+        let (mut queue, mut rescued) = (VecDeque::from(state.take_outgoing()), Vec::new());
         drop(state);
         let all = || {
             while let Some(chunk) = queue.pop_front() {
@@ -61,13 +61,13 @@ impl ChunkWriter {
         }
         let mut state = self.core.state()?;
         let ready = |state: &Guard<'_>| {
-            let zone = state.zones.get(chunk.zone);
+            let zone = state.zones().get(chunk.zone);
             zone.written == chunk.start || zone.has_failed()
         };
         while !ready(&state) {
             state = self.core.wait(state)?;
         }
-        let zone = state.zones.get(chunk.zone);
+        let zone = state.zones().get(chunk.zone);
         let (device_zone, failed) = (zone.device_zone, zone.has_failed());
         drop(state);
         let at = u64::from(chunk.start) * PAGE as u64;

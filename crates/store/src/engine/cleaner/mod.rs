@@ -113,8 +113,8 @@ impl Cleaner {
         device_zone: u32,
     ) -> Result<Option<u32>, StoreError> {
         let mut state = self.core.state()?;
-        let images = state.volume.log().images();
-        let zone_of = |zone| state.zones.get(zone).device_zone;
+        let images = state.log().images();
+        let zone_of = |zone| state.zones().get(zone).device_zone;
         let found = images.iter().find(|image| zone_of(image.zone) == device_zone);
         let Some(zone) = found.map(|image| image.zone) else { return Ok(None) };
         state.end_zone(zone);
@@ -125,14 +125,14 @@ impl Cleaner {
 
     /// Finishes a zone that was ended, once it is written.
     fn finish(&self, zone: u32) -> Result<(), StoreError> {
-        let device_zone = self.written_zone(zone)?.zones.get(zone).device_zone;
+        let device_zone = self.written_zone(zone)?.zones().get(zone).device_zone;
         self.chunks.finish(device_zone)
     }
 
     /// Waits until all chunks of a zone that is full or was ended are written.
     fn written_zone(&self, zone: u32) -> Result<Guard<'_>, StoreError> {
         let mut state = self.core.state()?;
-        while !state.chunks.is_zone_written(zone) {
+        while !state.chunks().is_zone_written(zone) {
             state = self.core.wait(state)?;
         }
         Ok(state)
@@ -142,8 +142,8 @@ impl Cleaner {
     /// has them, and asks the scheme about the others.
     pub(crate) fn open(&self, _: &Cleaning<'_>, zone: u32) -> Result<Victim, StoreError> {
         let state = self.written_zone(zone)?;
-        let data = state.zones.get(zone).clone();
-        let batched = state.volume.log().scheme().wants().batches;
+        let data = state.zones().get(zone).clone();
+        let batched = state.log().scheme().wants().batches;
         drop(state);
         // For all pages that are read of this victim, one chunk after the other.
         let mut bytes = AlignedBuf::zeroed(PAGE);
@@ -176,7 +176,7 @@ impl Cleaner {
             self.core.state()?.zone_unreadable(zone);
             return Ok(());
         }
-        while self.core.state()?.zones.must_reset() {
+        while self.core.state()?.zones().must_reset() {
             self.reset_pending()?;
         }
         self.core.state()?.zone_cleaned(zone);
@@ -192,7 +192,7 @@ impl Cleaner {
         let hotness: Vec<_> = valid.iter().filter(|_| known).map(|v| v.hotness).collect();
         let hotness = known.then_some(&hotness[..]);
         let pages = Pages { lbas: &lbas, states: &states, hotness, last: &[] };
-        let classes = self.core.state()?.volume.place_batch(zone, &pages);
+        let classes = self.core.state()?.place_batch(zone, &pages);
         valid.iter_mut().zip(classes).for_each(|(valid, class)| valid.class = class);
         Ok(())
     }
@@ -314,15 +314,15 @@ impl Cleaner {
 
     /// Resets the zones that wait for it, once the copies of their pages are durable.
     pub(crate) fn reset_pending(&self) -> Result<(), StoreError> {
-        let waiting = self.core.state()?.zones.pending_reset().len();
+        let waiting = self.core.state()?.zones().pending_reset().len();
         self.chunks.sync_for_resets()?;
         for _ in 0..waiting {
             let mut state = self.core.state()?;
             // Readers do not tell when they are done: they are, in a moment.
-            while state.zones.next_reset().is_some_and(|(_, is_read)| is_read) {
+            while state.zones().next_reset().is_some_and(|(_, is_read)| is_read) {
                 state = self.core.pause(state)?;
             }
-            let Some((device_zone, _)) = state.zones.next_reset() else { break };
+            let Some((device_zone, _)) = state.zones().next_reset() else { break };
             assert!(!state.holds_pages(device_zone), "a zone with pages is reset");
             drop(state);
             let reset = of_zone(self.core.device.reset(device_zone))?;

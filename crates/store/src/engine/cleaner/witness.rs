@@ -6,34 +6,17 @@
 //! opening reads it, and resets the zone. It holds nothing else, so nothing is lost if it is lost
 //! itself.
 
-use frostline_zone::{AlignedBuf, DeviceError};
+use frostline_zone::DeviceError;
 
 use super::Cleaner;
 use crate::StoreError;
-use crate::format::PAGE;
-use crate::state::State;
-use crate::state::chunk::Chunk;
-
-impl State {
-    /// A chunk without records that tells what is durable, and the zone of the device where it
-    /// goes; none if no zone is empty. That zone waits to be reset from now on.
-    fn begin_witness(&mut self) -> Option<(u32, Chunk)> {
-        let place = self.zones.take_for_witness()?;
-        let (sizes, shape) = (self.layout.sizes, self.layout.chunk_shape());
-        let mut chunk = Chunk::new((0, 0, 0), sizes, shape, false, AlignedBuf::zeroed(2 * PAGE));
-        chunk.seq = self.chunks.next_seq();
-        let durable = (self.chunks.durable(), self.notes.durable());
-        chunk.seal(self.store, place, durable, None, self.chunks.witness(self.last_mark()));
-        Some((place.0, chunk))
-    }
-}
 
 impl Cleaner {
     /// Tells in a zone of its own what is durable. Where no zone is to spare for that, or the
     /// device takes no other one as active, it is left out.
     pub(crate) fn write_witness(&self) -> Result<(), StoreError> {
         let _one = self.lock()?;
-        if self.core.state()?.zones.must_reset() {
+        if self.core.state()?.zones().must_reset() {
             self.reset_pending().inspect_err(|error| self.core.end_writing(error))?;
         }
         let Some((zone, chunk)) = self.core.state()?.begin_witness() else { return Ok(()) };

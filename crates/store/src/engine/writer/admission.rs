@@ -15,7 +15,7 @@ impl Writer {
     pub(super) fn ungrouped(&self) -> Result<Guard<'_>, StoreError> {
         let mut state = self.core.state()?;
         state.check_writable()?;
-        while state.chunks.has_group() {
+        while state.chunks().has_group() {
             state = self.core.wait(state)?;
         }
         Ok(state)
@@ -30,10 +30,10 @@ impl Writer {
         }
         let (core, counters) = (&self.core, &self.core.counters);
         let slow = core.layout.fixed.reserve as usize + SLOWER_BEFORE;
-        if state.volume.log().free_zones() < slow {
+        if state.log().free_zones() < slow {
             let begun = Instant::now();
-            let behind = (slow - state.volume.log().free_zones()) as u32;
-            if state.cleaner_sleeps {
+            let behind = (slow - state.log().free_zones()) as u32;
+            if state.cleaner_sleeps() {
                 core.wake();
             }
             // The pace of cleaning itself with two zones left, and none at all below.
@@ -44,7 +44,7 @@ impl Writer {
                 state = self.ungrouped()?;
             }
             // The last zones are the cleaner's.
-            while state.volume.log().free_zones() < 2 && !state.nothing_to_clean() {
+            while state.log().free_zones() < 2 && !state.nothing_to_clean() {
                 core.wake();
                 drop(core.wait(state)?);
                 state = self.ungrouped()?;

@@ -8,13 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use frostline_log::{LogError, Slot};
-
 use super::Writer;
-use crate::format::layout::sure_images;
 use crate::format::packing::PackedPage;
-use crate::state::State;
-use crate::state::mapped_page::MappedPage;
 use crate::{PageWrite, StoreError};
 
 impl Writer {
@@ -41,7 +36,7 @@ impl Writer {
         let leaves = self.loader.hold()?;
         let mut state = self.loader.with_leaves(&leaves, pages.iter().map(|page| page.lba))?;
         state.check_writable()?;
-        if state.chunks.has_group() || state.group_room() < pages.len() as u64 {
+        if state.chunks().has_group() || state.group_room() < pages.len() as u64 {
             // The lock was let go in between.
             return Ok(false);
         }
@@ -59,37 +54,5 @@ impl Writer {
         self.chunks.write_out(state)?;
         self.chunks.make_durable(last)?;
         Ok(true)
-    }
-}
-
-impl State {
-    /// Pages that a group may have: what fits into the free zones but one, which is cleaning's.
-    pub(crate) fn group_room(&self) -> u64 {
-        let zones = self.volume.log().free_zones().saturating_sub(1) as u64;
-        zones * u64::from(sure_images(&self.layout.fixed, self.layout.sizes))
-    }
-
-    /// Checks that the store may hold these pages.
-    fn check_new(&self, pages: &[PackedPage<'_>]) -> Result<(), StoreError> {
-        let map = self.volume.map();
-        let is_new =
-            |lba: u32| map.position(lba).is_none_or(|at| map.row(at).entry.slot == Slot::NONE);
-        let new = pages.iter().filter(|page| is_new(page.lba)).count() as u64;
-        let (valid, slots) = (self.valid_pages(), self.layout.fixed.logical_pages);
-        match valid + new > slots {
-            true => Err(LogError::Full { valid, slots }.into()),
-            false => self.check_pages(pages.len()),
-        }
-    }
-
-    /// Places the pages of a group, and seals all chunks. Returns the number of the last one.
-    fn place_group(&mut self, pages: Vec<PackedPage<'_>>) -> Result<u64, StoreError> {
-        self.chunks.begin_group(self.time(), pages.len() as u32);
-        for write in pages {
-            let mapped = MappedPage::of(&mut *self, write.lba.into());
-            let Ok(mut page) = mapped else { unreachable!("its leaf is in memory") };
-            page.write(write)?;
-        }
-        Ok(self.sync())
     }
 }

@@ -106,7 +106,7 @@ impl Writer {
     pub(crate) fn trim_page(&self, lba: u32) -> Result<bool, StoreError> {
         let mut page = self.loader.mapped(self.ungrouped()?, lba)?;
         let had = page.trim()?;
-        if page.into_state().notes.waiting() >= NOTES {
+        if page.into_state().notes().waiting() >= NOTES {
             self.chunks.write_notes()?;
         }
         Ok(had)

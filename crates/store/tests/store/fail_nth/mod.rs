@@ -124,7 +124,7 @@ fn recover(device: Arc<Faulty>, mut user: User, is_cut: bool) {
     user.take(&mut store, &device, &Step::Open).unwrap();
     user.read_all(store.as_ref().unwrap());
     if is_cut {
-        user.settle();
+        user.opened_again();
     }
     let found = store.as_mut().unwrap().check().unwrap().findings;
     assert!(found.is_empty(), "{found:#?}");

@@ -259,7 +259,7 @@ impl User {
     }
 
     /// What was read is durable: the power was cut before.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn opened_again(&mut self) {
         self.durable();
     }
 }
