@@ -143,6 +143,7 @@ impl Cut {
             };
             self.append_part(&mut copy, joined, to)?;
         }
+        assert_eq!(copy.bytes(), to, "a copy ends where its zone does");
         Ok(Some(copy))
     }
 
@@ -166,6 +167,7 @@ impl Cut {
 
     /// Copies a zone from where its copy ends to `to`, together with its last `joined` parts.
     fn append_part(&self, copy: &mut ZoneCopy, joined: usize, to: u64) -> Result<(), BackupError> {
+        assert!(copy.bytes() < to && joined <= copy.parts.len(), "a part has bytes to copy");
         let copied = copy.bytes();
         let joined = copy.parts.split_off(copy.parts.len() - joined);
         match self.copy_part(copy, &joined, to)? {

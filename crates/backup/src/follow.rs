@@ -139,7 +139,7 @@ impl Shared {
                 if is_made {
                     (last, wait) = (Some((changed, begun)), every);
                 } else {
-                    wait = (wait * 2).clamp(every, LONGEST_WAIT);
+                    wait = (wait * 2).min(LONGEST_WAIT);
                 }
             }
             match self.wait_until(begun + wait) {

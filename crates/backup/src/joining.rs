@@ -14,6 +14,7 @@ const FEW: usize = 16;
 
 /// The lengths at which the levels above the lowest begin, in bytes.
 const LEVELS: [u64; 3] = [1 << 16, 1 << 20, 1 << 24];
+const _: () = assert!(LEVELS[0] < LEVELS[1] && LEVELS[1] < LEVELS[2] && FEW > 1);
 
 /// The number of the last parts that a part of `len` bytes behind them takes in.
 pub(crate) fn taken_in(parts: &[ZonePart], mut len: u64) -> usize {

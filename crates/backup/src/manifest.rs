@@ -10,6 +10,7 @@ pub(crate) const VERSION: u32 = 2;
 
 /// The digits of the name of a zone's opening.
 pub(crate) const OPENING_DIGITS: usize = 32;
+const _: () = assert!(OPENING_DIGITS.is_multiple_of(2) && OPENING_DIGITS <= 64);
 
 /// The first bytes of an object of this name, which prove that a backup wrote it; `None` if the
 /// name is none that backups give.

@@ -97,7 +97,8 @@ impl Source {
         let zones = self.device.report(0, self.device.geometry().zones)?;
         let (device, openings) = (self.device.clone(), self.openings.clone());
         let cut = Arc::new(Cut::new(device, zones, openings, target, known));
-        *self.cut.write() = Some(cut.clone());
+        let before = self.cut.write().replace(cut.clone());
+        debug_assert!(before.is_none(), "one backup is under way at a time");
         Ok(cut)
     }
 

@@ -475,3 +475,20 @@ fn a_follower_has_all_that_was_written_and_goes_on_after_a_failure() {
     let nowhere = directory.path().join("backup.json/below a file");
     assert!(source.follow(Target::new(nowhere).unwrap(), Duration::ZERO).is_err());
 }
+
+#[test]
+fn a_follower_that_backs_up_rarely_goes_on_after_a_failure() {
+    let directory = tempfile::tempdir().unwrap();
+    let (device, source) = hooked();
+    fill(&*source);
+    let operation = frostline_zone::Operation::Read;
+    let fail: Hook = Box::new(move |zone| Err(DeviceError::OfflineZone { operation, zone }));
+    *device.before_read.lock().unwrap() = Some(fail);
+    let follower = source.follow(at(&directory), Duration::from_secs(3600)).unwrap();
+    while follower.followed().failures == 0 {
+        std::thread::yield_now();
+    }
+    *device.before_read.lock().unwrap() = None;
+    assert_eq!(follower.finish().unwrap().backups, 1);
+    assert!(restored(directory.path()) == content(&*source));
+}

@@ -134,6 +134,24 @@ impl Core {
         }
     }
 
+    /// True if the log has room for writes that are to be committed; else a checkpoint is under way
+    /// that makes some. Large ones are left to [`Self::admit`].
+    pub(crate) fn log_has_room(&self, writes: &WriteSet) -> bool {
+        let wal = self.trees.wal();
+        let (capacity, logged) = (wal.capacity_bytes(), logged_bytes(writes));
+        let (bytes, usual) = (logged as u64, self.usual_log(capacity));
+        if bytes > usual / 16 {
+            return true;
+        }
+        let logging = *self.logging();
+        let used = wal.used_bytes() + logging;
+        let has_room = used + bytes <= usual / 4 * 3 || logging == 0 && used <= usual / 2;
+        if !has_room {
+            self.want_checkpoint();
+        }
+        has_room && wal.admits(logged)
+    }
+
     /// Waits until the log has room for the bytes, and reserves them.
     fn wait_for_log(&self, bytes: u64, usual: u64, capacity: u64) -> Result<(), DbError> {
         let wal = self.trees.wal();

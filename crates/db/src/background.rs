@@ -19,6 +19,21 @@ impl Core {
         Ok(())
     }
 
+    /// Reads what steps miss, until the database is closed.
+    pub(crate) fn read_always(&self) -> Result<(), DbError> {
+        /// Whatever ends the thread, nobody waits for it any more.
+        struct End<'c>(&'c Core);
+
+        impl Drop for End<'_> {
+            fn drop(&mut self) {
+                self.0.trees.pool.reader.end();
+            }
+        }
+
+        let _end = End(self);
+        self.trees.pool.read_missed()
+    }
+
     /// Takes checkpoints as the log fills up, and frees pages, until the database is closed.
     pub(crate) fn checkpoint_always(&self) -> Result<(), DbError> {
         while !self.alarm.sleep(NAP) {

@@ -8,6 +8,7 @@ use frostline_store::{Buffer, Open, Store};
 use frostline_zone::Device;
 use parking_lot::Mutex;
 
+use crate::aio::Aio;
 use crate::catalog::{Catalog, Table};
 use crate::core::Core;
 use crate::layout::{DatabaseLayout, Label, log_id, read_label};
@@ -155,6 +156,19 @@ impl Db {
             db.start("frostline-checkpoint", Core::checkpoint_always)?;
         }
         Ok(db)
+    }
+
+    /// The asynchronous form of the database. The first call starts the thread that reads for it. If
+    /// the system refuses that, the threads of the callers read.
+    pub fn aio(&self) -> Aio<'_> {
+        let core = &*self.core;
+        if core.trees.pool.reader.begin()
+            && let Err(error) = self.start("frostline-reader", Core::read_always)
+        {
+            tracing::warn!(%error, "futures read on their own threads");
+            core.trees.pool.reader.end();
+        }
+        Aio::new(core)
     }
 
     /// Counters of the recovery when it was opened.
@@ -358,6 +372,7 @@ impl Db {
         // If a thread of the store panicked, it cleans no more.
         let _ = self.store().remove_buffer(&self.buffer());
         self.core.alarm.close();
+        self.core.trees.pool.reader.end();
         let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {
             // Its errors are kept in the core.

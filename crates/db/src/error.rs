@@ -107,6 +107,12 @@ pub enum DbError {
         /// The contradiction.
         why: String,
     },
+    /// A step of [`crate::Aio::run`] lacks a page in memory: it hands this on, and runs again.
+    #[error("page {page} is not in memory")]
+    NotInMemory {
+        /// Its number in the database.
+        page: u32,
+    },
     /// A page is damaged.
     #[error("page {page}: {what}")]
     Page {

@@ -53,6 +53,7 @@
 //! (`recovery.rs`). docs/database.md has the formats, and argues why no crash loses a commit.
 
 mod admission;
+mod aio;
 mod background;
 mod backoff;
 mod catalog;
@@ -85,6 +86,7 @@ mod tree;
 mod view;
 pub mod wal;
 
+pub use aio::{Aio, Step};
 pub use catalog::Table;
 pub use check::{Check, Finding, TreeCheck};
 pub use db::{Databases, Db};

@@ -171,6 +171,11 @@ impl<'t, 'd> Scan<'t, 'd> {
         Ok(found.map(|found| (&self.key[..], (found == Lookup::Value).then_some(&self.value[..]))))
     }
 
+    /// Of a value that [`Self::next_in_page`] left out, what it is read from.
+    pub(crate) fn left_out(&self) -> (&'t View<'d>, Vec<u8>) {
+        (self.view, self.value.clone())
+    }
+
     /// Puts the next record into `key` and `value`, and notes that it was read.
     fn step(&mut self) -> Result<Option<Lookup>, DbError> {
         let found = self.advance()?;
@@ -269,7 +274,11 @@ impl<'t, 'd> Scan<'t, 'd> {
                 self.next_leaf()?;
                 continue;
             };
-            let found = self.see(index)?;
+            let found = self.see(index).inspect_err(|_| match self.direction {
+                // It is looked at again by who goes on after the error.
+                Direction::Forward => self.slots.start = index,
+                Direction::Backward => self.slots.end = index + 1,
+            })?;
             if found != Lookup::Nothing {
                 return Ok(Some(found));
             }

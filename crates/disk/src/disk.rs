@@ -9,6 +9,7 @@ use frostline_store::{PageWrite, Store, StoreError};
 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
+const _: () = assert!(PAGE.is_power_of_two());
 
 /// Pages in one write call to the store: a request of a block device is rarely longer, and the
 /// store sees what follows in a request by the pages of a call.
@@ -84,6 +85,7 @@ fn parts(offset: u64, length: usize) -> impl Iterator<Item = PagePart> {
         let bytes = (PAGE - within).min(length - at);
         let range = at..at + bytes;
         at += bytes;
+        debug_assert!(begin / (PAGE as u64) <= u64::from(u32::MAX), "an LBA has 32 bits");
         let lba = (begin / PAGE as u64) as u32;
         (bytes > 0).then_some(PagePart { lba, within: within..within + bytes, at: range })
     })
@@ -91,6 +93,7 @@ fn parts(offset: u64, length: usize) -> impl Iterator<Item = PagePart> {
 
 /// The pages that lie completely in a range of bytes.
 fn whole_pages(offset: u64, length: u64) -> Range<u32> {
+    assert!((offset + length) / (PAGE as u64) <= u64::from(u32::MAX), "an LBA has 32 bits");
     let first = offset.div_ceil(PAGE as u64);
     let end = (offset + length) / PAGE as u64;
     first as u32..end.max(first) as u32
@@ -132,6 +135,8 @@ impl<'a> Disk<'a> {
             };
             extend(&mut extents, part.at.len() as u64, !is_there);
         }
+        let covered: u64 = extents.iter().map(|extent| extent.length).sum();
+        assert_eq!(covered, into.len() as u64, "the extents cover what is read");
         Ok(extents)
     }
 
@@ -267,6 +272,8 @@ impl<'a> Disk<'a> {
             }
         }
         extents.truncate(most);
+        let covered: u64 = extents.iter().map(|extent| extent.length).sum();
+        assert!(covered <= u64::from(length), "the extents lie in the range");
         Ok(extents)
     }
 
@@ -294,6 +301,7 @@ impl<'a> Disk<'a> {
         if found.made != made {
             (found.made, found.last) = (made, now);
         }
+        assert!(found.first <= found.last, "the first change came before the last");
         if now - found.last < IDLE && now - found.first < OLDEST {
             return Ok(());
         }

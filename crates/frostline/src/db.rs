@@ -254,11 +254,16 @@ impl Db {
     /// # Errors
     /// [`Error::ReadOnly`]; an earlier error, after which the database can no longer be trusted.
     pub fn begin(&self) -> Result<Update<'_>> {
+        Ok(Update::new(self.begin_transaction()?))
+    }
+
+    /// A transaction that writes, isolated as the options say.
+    pub(crate) fn begin_transaction(&self) -> Result<engine::Transaction<'_>> {
         self.check_writable()?;
-        Ok(Update::new(match self.serializable {
+        Ok(match self.serializable {
             true => self.inner.begin_serializable()?,
             false => self.inner.begin()?,
-        }))
+        })
     }
 
     /// Deletes the records whose keys lie in a range, in transactions of 1,000 records or

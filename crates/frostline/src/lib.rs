@@ -29,7 +29,8 @@
 //!
 //! [`Typed`] tables have keys and values of Rust's types. [`Db::begin`] begins a transaction that
 //! the program commits itself, [`Db::update_soon`] does not wait for the device, and
-//! [`Options::read_only`] opens a database that stays as it is.
+//! [`Options::read_only`] opens a database that stays as it is. [`aio`] is the asynchronous form:
+//! transactions that hold no thread while they need a page.
 //!
 //! # The simulator
 //!
@@ -87,6 +88,7 @@
 //! | `s3` | backups to a bucket of S3 |
 //! | `watch` | metrics over HTTP, and a page that draws the zones |
 
+pub mod aio;
 #[cfg(feature = "backup")]
 mod backup;
 mod db;

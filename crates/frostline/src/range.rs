@@ -38,6 +38,15 @@ impl Keys {
         scan(transaction, table, &self.low, Direction::Forward)
     }
 
+    /// A scan backward from the upper bound on, itself included.
+    pub(crate) fn scan_back<'t>(
+        &self,
+        transaction: &'t Transaction<'t>,
+        table: Table,
+    ) -> Scan<'t, 't> {
+        scan(transaction, table, &self.high, Direction::Backward)
+    }
+
     pub(crate) fn is_above_low(&self, key: &[u8]) -> bool {
         match &self.low {
             Included(low) => key >= &low[..],
@@ -103,10 +112,8 @@ impl<'t> Range<'t> {
     }
 
     fn next_record_back(&mut self) -> Result<Option<KeyValue>> {
-        let (transaction, table, high) = (self.transaction, self.table, &self.keys.high);
-        let scan = self
-            .backward
-            .get_or_insert_with(|| scan(transaction, table, high, Direction::Backward));
+        let (transaction, table, keys) = (self.transaction, self.table, &self.keys);
+        let scan = self.backward.get_or_insert_with(|| keys.scan_back(transaction, table));
         while let Some((key, value)) = scan.next()? {
             if !self.keys.is_above_low(key) {
                 break;

@@ -25,6 +25,7 @@ impl Adam {
 
     /// One step of a network's values down their gradient.
     pub(crate) fn step(&mut self, values: &mut [f32], gradient: &[f32]) {
+        assert_eq!([values.len(), gradient.len()], [self.mean.len(); 2], "each value has a slope");
         self.powers = [self.powers[0] * BETA1, self.powers[1] * BETA2];
         let [p1, p2] = self.powers;
         let rate = self.rate * (1.0 - p2).sqrt() / (1.0 - p1);

@@ -105,6 +105,7 @@ impl FeatureLayout {
     /// The columns of the write `back` writes before the newest, in the order of the fields. A
     /// feature that exists only once belongs to every write.
     pub fn columns(self, back: usize) -> impl Iterator<Item = usize> {
+        assert!(back < self.history, "a write that the features cover");
         let once = self.width() - self.history * self.of_each_write();
         let first = once + back * self.of_each_write();
         (0..once).chain(first..first + self.of_each_write())
@@ -148,6 +149,7 @@ impl FeatureLayout {
     /// Writes the same features of a tile's pages at time `now`.
     #[inline(always)]
     pub(crate) fn of_pasts(self, now: u32, pasts: &Pasts<LANES>, tile: &mut [[f32; LANES]]) {
+        debug_assert_eq!(tile.len(), self.width(), "each feature has a column");
         let Some((first, each)) = tile.split_first_mut() else { return };
         *first = pasts.writes();
         for (back, columns) in each.as_chunks_mut::<3>().0.iter_mut().enumerate() {

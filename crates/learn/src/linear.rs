@@ -16,6 +16,7 @@ impl Linear {
     #[inline(always)]
     fn score_tile(&self, columns: &[[f32; LANES]]) -> [f32; LANES] {
         let mut sums = [self.bias; LANES];
+        debug_assert_eq!(columns.len(), self.weights.len(), "each feature has a weight");
         weigh(&self.weights, columns, &mut sums);
         sums
     }
@@ -24,6 +25,7 @@ impl Linear {
 /// Adds the weighted values of each page of a tile to its sum.
 #[inline(always)]
 pub(crate) fn weigh(weights: &[f32], columns: &[[f32; LANES]], sums: &mut [f32; LANES]) {
+    debug_assert!(columns.len() <= weights.len(), "each column has a weight");
     for (column, weight) in columns.iter().zip(weights) {
         for (sum, value) in sums.iter_mut().zip(column) {
             *sum += weight * value;

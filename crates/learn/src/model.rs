@@ -62,6 +62,7 @@ impl Model {
     ) -> Model {
         let bias = weights.last().copied().unwrap_or_default() as f32;
         let mut features = features(layout, standard);
+        assert_eq!(weights.len(), features.len() + 1, "a weight for each feature, and the bias");
         for (feature, &weight) in features.iter_mut().zip(weights) {
             feature.weight = Some(if feature.deviation > 0.0 { weight as f32 } else { 0.0 });
         }
@@ -157,6 +158,8 @@ impl Model {
 
 /// The features without weights.
 pub(crate) fn features(layout: FeatureLayout, standard: &Standard) -> Vec<Feature> {
+    let scales = [standard.means.len(), standard.deviations.len()];
+    assert_eq!(scales, [layout.width(); 2], "each feature has a scale");
     let standard = standard.means.iter().zip(&standard.deviations);
     let feature = |(name, (&mean, &deviation)): (_, (&f64, &f64))| Feature {
         name,

@@ -69,6 +69,7 @@ const GROUPS: usize = (FeatureLayout::WIDEST + 1).div_ceil(LANES);
 const ROWS: usize = 4;
 /// Samples in a block.
 const BLOCK: usize = 64;
+const _: () = assert!(LANES.is_multiple_of(ROWS), "rows that are summed together share a group");
 
 type FeatureLanes = [f64; LANES];
 type FeatureRow = [FeatureLanes; GROUPS];
@@ -84,6 +85,8 @@ struct Local {
 impl Local {
     fn at(set: &Set, standard: &Standard, penalty: f64, at: &[f64]) -> Local {
         let all = at.len();
+        assert_eq!(all, set.width() + 1, "a weight for each feature, and the bias");
+        assert!(!set.is_empty(), "a mean is of some samples");
         let (point, mut sums) = (Iterate::new(standard, at), SampleSums::new());
         let rows = set.rows().chunks(BLOCK * set.width());
         for (rows, frozen) in rows.zip(set.frozen().chunks(BLOCK)) {

@@ -40,6 +40,7 @@ impl Quality {
 
     /// Evaluates scores of pages, given which are frozen.
     pub fn of_scores(scores: &[f32], threshold: f32, frozen: &[bool]) -> Quality {
+        assert_eq!(scores.len(), frozen.len(), "each score has a label");
         let count = |taken: bool, is: bool| {
             let pages = scores.iter().zip(frozen);
             pages.filter(|&(&score, &frozen)| (score > threshold) == taken && frozen == is).count()

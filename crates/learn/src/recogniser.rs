@@ -86,6 +86,7 @@ impl<S: Scorer> Recogniser for PageRecogniser<S> {
     }
 
     fn score(&mut self, pages: &Candidates<'_>, scores: &mut [f32]) {
+        assert_eq!(scores.len(), pages.pasts.len(), "each page has a score");
         if self.wants_hotness() && pages.hotness.is_none() {
             return scores.fill(f32::NEG_INFINITY);
         }

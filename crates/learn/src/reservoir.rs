@@ -30,6 +30,7 @@ impl Reservoir {
         if slot < self.most as u64 {
             self.set.put(slot as usize, frozen, fill);
         }
+        assert!(self.set.len() <= self.most, "a reservoir is bounded");
     }
 
     /// The samples that were kept.

@@ -55,6 +55,7 @@ impl Set {
     /// # Panics
     /// If they have fewer.
     pub fn narrowed(&self, width: usize) -> Set {
+        assert!(width <= self.width, "a sample has fewer features than are kept");
         let rows = self.rows.chunks_exact(self.width).flat_map(|row| &row[..width]);
         Set { width, rows: rows.copied().collect(), frozen: self.frozen.clone() }
     }
@@ -64,7 +65,7 @@ impl Set {
     /// # Panics
     /// If `row` has another length than the rows of the set.
     pub fn put_row(&mut self, i: usize, frozen: bool, row: &[f32]) {
-        assert_eq!(row.len(), self.width);
+        assert_eq!(row.len(), self.width, "each feature has a value");
         match self.rows.chunks_exact_mut(self.width).nth(i) {
             Some(place) => {
                 place.copy_from_slice(row);
@@ -82,6 +83,7 @@ impl Set {
         if i >= self.len() {
             fill(&mut |value| self.rows.push(value));
             self.frozen.push(frozen);
+            debug_assert_eq!(self.rows.len(), self.len() * self.width, "each feature has a value");
             self.rows.resize(self.len() * self.width, 0.0);
             return;
         }

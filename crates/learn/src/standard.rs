@@ -29,6 +29,7 @@ impl Standard {
     /// The model for plain features, from weights of standardised features with the bias as the
     /// last value.
     pub(crate) fn linear(&self, weights: &[f64]) -> Linear {
+        assert_eq!(weights.len(), self.means.len() + 1, "a weight for each feature, and the bias");
         let scale = |(w, d): (&f64, &f64)| if *d > 0.0 { w / d } else { 0.0 };
         let scaled: Vec<f64> = weights.iter().zip(&self.deviations).map(scale).collect();
         let shift: f64 = scaled.iter().zip(&self.means).map(|(w, mean)| w * mean).sum();
@@ -38,6 +39,7 @@ impl Standard {
 
     /// The weights of standardised features that give this model; the bias is the last value.
     pub(crate) fn weights_of(&self, model: &Linear) -> Vec<f64> {
+        assert_eq!(model.weights.len(), self.means.len(), "each feature has a weight");
         let weights = model.weights.iter().map(|&w| f64::from(w));
         let shift: f64 = weights.clone().zip(&self.means).map(|(w, mean)| w * mean).sum();
         let scaled = weights.zip(&self.deviations).map(|(w, deviation)| w * deviation);
@@ -65,6 +67,8 @@ impl Standard {
     /// Standardises a sample's features; constant ones become 0.
     #[inline(always)]
     pub(crate) fn apply(&self, row: &[f32], standard: &mut [f64]) {
+        debug_assert_eq!(row.len(), self.means.len(), "each feature has a scale");
+        debug_assert_eq!(row.len(), standard.len(), "each feature is standardised");
         let with = self.means.iter().zip(&self.deviations);
         for ((to, from), (mean, deviation)) in standard.iter_mut().zip(row).zip(with) {
             *to = if *deviation > 0.0 { (f64::from(*from) - mean) / deviation } else { 0.0 };
@@ -75,6 +79,7 @@ impl Standard {
 /// The mean over all samples of `of`, applied to each feature's value and the feature's entry of
 /// `with`.
 fn mean_of(set: &Set, with: &[f64], of: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+    assert_eq!(with.len(), set.width(), "each feature has an entry");
     let mut totals = vec![0.0; set.width()];
     let mut sums = totals.clone();
     for rows in set.rows().chunks(STRETCH * set.width()) {

@@ -32,6 +32,7 @@ impl<'a> Tiles<'a> {
 
 /// Makes tiles from rows with `width` features; missing pages of the last tile have zeroes.
 pub fn tiled(rows: &[f32], width: usize) -> Vec<f32> {
+    assert!(rows.len().is_multiple_of(width), "a row in part");
     let pages = rows.len() / width;
     let mut values = vec![0.0; pages.next_multiple_of(LANES) * width];
     for (tile, rows) in values.chunks_exact_mut(width * LANES).zip(rows.chunks(width * LANES)) {

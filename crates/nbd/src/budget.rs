@@ -4,6 +4,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Bytes that are given out and returned.
 pub(crate) struct Budget {
+    all: usize,
     free: Mutex<usize>,
     returned: Condvar,
 }
@@ -17,11 +18,12 @@ pub(crate) struct Share<'a> {
 impl Budget {
     /// A budget of `bytes` bytes.
     pub(crate) fn new(bytes: usize) -> Self {
-        Budget { free: Mutex::new(bytes), returned: Condvar::new() }
+        Budget { all: bytes, free: Mutex::new(bytes), returned: Condvar::new() }
     }
 
     /// Waits until `bytes` bytes are free, and takes them. `bytes` must not exceed the budget.
     pub(crate) fn take(&self, bytes: usize) -> Share<'_> {
+        assert!(bytes <= self.all, "a share that is larger than the budget never comes");
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let enough = self.returned.wait_while(free, |free| *free < bytes);
         *enough.unwrap_or_else(PoisonError::into_inner) -= bytes;
@@ -31,7 +33,10 @@ impl Budget {
 
 impl Drop for Share<'_> {
     fn drop(&mut self) {
-        *self.budget.free.lock().unwrap_or_else(PoisonError::into_inner) += self.bytes;
+        let mut free = self.budget.free.lock().unwrap_or_else(PoisonError::into_inner);
+        *free += self.bytes;
+        debug_assert!(*free <= self.budget.all, "a share is returned once");
+        drop(free);
         self.budget.returned.notify_all();
     }
 }

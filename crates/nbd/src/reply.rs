@@ -58,6 +58,8 @@ impl<W: Write> Replies<W> {
         }
         let whole = [Extent { length: bytes.len() as u64, is_hole: false }];
         let extents = if is_one_piece { &whole } else { extents };
+        let covered: u64 = extents.iter().map(|extent| extent.length).sum();
+        assert_eq!(covered, bytes.len() as u64, "the chunks of a reply cover its request");
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = 0;
         for (index, extent) in extents.iter().enumerate() {
@@ -80,8 +82,10 @@ impl<W: Write> Replies<W> {
 
     /// Replies to a request for block status with its extents.
     pub(crate) fn extents(&self, request: &NbdRequest, extents: &[Extent]) -> io::Result<()> {
+        assert!(!extents.is_empty(), "a reply has an extent");
         let mut payload = ALLOCATION.to_be_bytes().to_vec();
         for extent in extents {
+            assert!(extent.length <= request.length.into(), "an extent lies in its request");
             payload.extend((extent.length as u32).to_be_bytes());
             payload.extend(if extent.is_hole { HOLE } else { 0 }.to_be_bytes());
         }
@@ -103,6 +107,7 @@ fn simple(request: &NbdRequest, error: u32) -> Vec<u8> {
 }
 
 fn head(request: &NbdRequest, flags: u16, kind: u16, length: usize) -> Vec<u8> {
+    assert!(u32::try_from(length).is_ok(), "the length of a chunk has 32 bits");
     let mut head = CHUNK.to_be_bytes().to_vec();
     head.extend(flags.to_be_bytes());
     head.extend(kind.to_be_bytes());

@@ -18,6 +18,7 @@ use crate::wire::{LONGEST_REQUEST, command, flag};
 
 /// The most bytes of reads and writes of a connection that are under way at once.
 pub const IN_FLIGHT_BYTES: usize = 2 * LONGEST_REQUEST as usize;
+const _: () = assert!(LONGEST_REQUEST as usize <= IN_FLIGHT_BYTES, "the longest request is served");
 
 /// Threads that serve the requests of a connection.
 const WORKERS: usize = 4;

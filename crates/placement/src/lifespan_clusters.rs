@@ -20,6 +20,7 @@ pub(crate) fn seen(lifespans: &[u32]) -> impl Iterator<Item = u32> {
 /// The number of times each lifespan occurs, with lifespans rounded down to `bits` significant
 /// bits.
 pub(crate) fn histogram(lifespans: impl Iterator<Item = u32>, bits: u32) -> BTreeMap<u32, u64> {
+    assert!((1..u32::BITS).contains(&bits), "some of a lifespan's bits are significant");
     let mut counts = vec![0u64; 32 << bits];
     for lifespan in lifespans {
         let shift = (32 - bits).saturating_sub(lifespan.leading_zeros()) as usize;
@@ -57,6 +58,8 @@ pub(crate) fn intervals(
     });
     let mut starts: Vec<usize> = starts.collect();
     starts.reverse();
+    assert!(starts.first().is_none_or(|&first| first == 0), "the first interval begins at once");
+    assert!(starts.is_sorted_by(|a, b| a < b), "no interval is empty");
     starts
 }
 
@@ -95,6 +98,7 @@ pub(crate) fn cluster(histogram: &BTreeMap<u32, u64>, classes: usize, log: bool)
         bounds = next;
     }
     let upper = |b: usize| values.get(b).map_or(NEVER - 1, |v| v.0.saturating_sub(1));
+    debug_assert!(bounds.is_sorted(), "clusters follow each other on a line");
     bounds[1..classes].iter().map(|&b| upper(b)).collect()
 }
 

@@ -73,6 +73,7 @@ impl MetaCache {
         let zones = self.zones.len().max(zone as usize + 1);
         self.zones.resize(zones, MetadataPlace::Sealed);
         self.places.resize(zones * self.pages as usize, NONE);
+        assert!(self.places.len() < NONE as usize, "meta pages are numbered below 2^32");
         self.zones[zone as usize] = MetadataPlace::Open;
     }
 
@@ -102,6 +103,7 @@ impl MetaCache {
             return;
         }
         let page = zone * self.pages + offset / self.per_page;
+        debug_assert!(offset / self.per_page < self.pages, "a meta page of the zone");
         let place = self.places[page as usize];
         if place == self.newest && place != NONE {
             return;
@@ -118,13 +120,15 @@ impl MetaCache {
     /// oldest.
     fn miss(&mut self, page: u32) {
         self.misses += 1;
-        if self.cached.len() >= (self.places.len() / SHARE).max(1) {
+        let room = (self.places.len() / SHARE).max(1);
+        if self.cached.len() >= room {
             let oldest = self.oldest;
             self.unlink(oldest);
             self.remove(oldest);
         }
         let place = self.cached.len() as u32;
         self.cached.push(Cached { page, newer: NONE, older: NONE });
+        debug_assert!(self.cached.len() <= room, "the cache holds a share of all meta pages");
         self.places[page as usize] = place;
         self.link(place);
     }
@@ -132,6 +136,7 @@ impl MetaCache {
     /// Removes an entry that is not in the chain; the last entry moves to its place.
     fn remove(&mut self, place: u32) {
         let removed = self.cached.swap_remove(place as usize);
+        debug_assert_eq!(self.places[removed.page as usize], place, "a meta page has one place");
         self.places[removed.page as usize] = NONE;
         let Some(&moved) = self.cached.get(place as usize) else { return };
         self.places[moved.page as usize] = place;

@@ -35,6 +35,7 @@ impl Param {
         range: RangeInclusive<i64>,
         help: &'static str,
     ) -> Self {
+        assert!(*range.start() <= default && default <= *range.end(), "a default is accepted");
         Param { key, value: Value::Whole(default, [*range.start(), *range.end()]), help }
     }
 
@@ -45,6 +46,7 @@ impl Param {
         range: RangeInclusive<f64>,
         help: &'static str,
     ) -> Self {
+        assert!(*range.start() <= default && default <= *range.end(), "a default is accepted");
         Param { key, value: Value::Real(default, [*range.start(), *range.end()]), help }
     }
 

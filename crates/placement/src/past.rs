@@ -33,6 +33,7 @@ impl Requests {
     pub fn begin(&mut self, lba: u32, pages: u32) {
         let sequential = u16::from(lba == self.end) << 3;
         self.shape = pages.max(1).ilog2().min(7) as u16 | sequential;
+        debug_assert!(self.shape < 1 << 4, "a shape has four bits");
         self.end = lba.wrapping_add(pages);
     }
 }
@@ -52,6 +53,11 @@ pub struct Past {
     /// Four bits for each write, the newest in the lowest bits: the shape of its request.
     requests: u16,
 }
+const _: () = {
+    assert!(size_of::<Past>() == 12, "a past takes twelve bytes of each page");
+    assert!(Past::HISTORY * 4 <= u16::BITS as usize, "each write has a shape");
+    assert!((Past::HISTORY - 1) * 8 <= u32::BITS as usize, "each version has a lifespan");
+};
 
 impl Past {
     /// Writes that a `Past` remembers.
@@ -85,18 +91,21 @@ impl Past {
     /// an eighth; 0 if there was no such version.
     #[inline(always)]
     pub fn lifespan(&self, back: usize) -> f32 {
+        debug_assert!((1..Self::HISTORY).contains(&back), "a version that is remembered");
         (self.lifespans >> (8 * (back - 1)) & 0xff) as f32 * (1.0 / STEPS)
     }
 
     /// log2 of the pages of the request of write `back`, from 0 to 3, rounded down; at most 7.
     #[inline(always)]
     pub fn request(&self, back: usize) -> f32 {
+        debug_assert!(back < Self::HISTORY, "a write that is remembered");
         f32::from(self.requests >> (4 * back) & 7)
     }
 
     /// True if the request of write `back`, from 0 to 3, continued the request before it.
     #[inline(always)]
     pub fn sequential(&self, back: usize) -> bool {
+        debug_assert!(back < Self::HISTORY, "a write that is remembered");
         self.requests >> (4 * back + 3) & 1 == 1
     }
 }

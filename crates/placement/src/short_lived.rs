@@ -111,6 +111,7 @@ impl RecentLbas {
                 self.forget_oldest(now);
             }
         }
+        debug_assert!(self.last.len() <= self.queue.len(), "the queue has each LBA that is held");
         self.most = self.most.max(self.last.len());
         short
     }

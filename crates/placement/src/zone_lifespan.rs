@@ -55,6 +55,8 @@ impl ZoneLifespan {
         self.floor = (self.sum / u64::from(ZONES)).min(u64::from(NEVER)) as u32;
         let cuts = (1..self.rungs).map(|k| times(1 << (2 * k)));
         cuts.zip(&mut self.cuts).for_each(|(new, cut)| *cut = new);
+        assert!(self.floor <= self.mean, "a mean lies between its roundings");
+        assert!(self.cuts.is_sorted(), "each rung of the ladder is for older pages");
         self.sum = 0;
         self.zones = 0;
     }
@@ -77,7 +79,9 @@ impl ZoneLifespan {
         let reached = |cuts: &[u32]| cuts.iter().map(|&cut| usize::from(age >= cut)).sum::<usize>();
         // The published ladder has three rungs.
         let (published, more) = self.cuts.split_at(2);
-        reached(published) + if self.rungs > 3 { reached(more) } else { 0 }
+        let rung = reached(published) + if self.rungs > 3 { reached(more) } else { 0 };
+        debug_assert!(rung < self.rungs, "an age is on the ladder");
+        rung
     }
 }
 

@@ -60,6 +60,7 @@ impl<'a> ZoneView<'a> {
     /// The same zones; only those with at least `garbage` garbage pages are candidates.
     #[must_use]
     pub fn with_least_garbage(self, garbage: u32) -> Self {
+        assert!(i32::try_from(garbage).is_ok(), "garbage is counted below 2^31");
         ZoneView { least_garbage: (garbage as i32).max(1), ..self }
     }
 
@@ -78,7 +79,7 @@ impl<'a> ZoneView<'a> {
     /// The same zones with another column of garbage, which is negative for zones that shall not be
     /// chosen.
     pub(crate) fn with_garbage(self, garbage: &'a [i32]) -> Self {
-        debug_assert_eq!(garbage.len(), self.len());
+        assert_eq!(garbage.len(), self.len(), "columns of one table");
         ZoneView { columns: ZoneColumns { garbage, ..self.columns }, ..self }
     }
 
@@ -139,7 +140,10 @@ impl<'a> ZoneView<'a> {
     #[inline(always)]
     pub fn valid(&self, zone: u32) -> u32 {
         match self.is_sealed(zone) {
-            true => self.zone_pages() - self.garbage(zone),
+            true => {
+                debug_assert!(self.garbage(zone) <= self.zone_pages(), "garbage lies in its zone");
+                self.zone_pages() - self.garbage(zone)
+            }
             false => 0,
         }
     }

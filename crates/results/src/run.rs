@@ -226,5 +226,7 @@ fn histogram(victims: &[u64]) -> Vec<u64> {
     for (garbage, zones) in victims.iter().enumerate() {
         steps[(garbage * STEPS / zone_pages).min(STEPS - 1)] += zones;
     }
+    let all = |zones: &[u64]| zones.iter().sum::<u64>();
+    assert_eq!(all(&steps), all(victims), "each victim is in a step");
     steps
 }

@@ -54,6 +54,7 @@ pub(crate) fn advance(
 ) -> Result<(), LogError> {
     let mut next = range.start;
     while let Some(at) = between.next_before(range.end) {
+        debug_assert!(next <= at, "what lies between the writes is in their order");
         machine.write(writes, next..at)?;
         between.pass(at, machine)?;
         next = at;

@@ -105,6 +105,7 @@ fn census(zones: &ZoneTable, classes: usize) -> Vec<[u32; 10]> {
     let all = zones.zone_pages();
     let mut census = vec![[0; 10]; classes];
     for zone in (1..zones.len() as u32).filter(|&zone| zones.is_sealed(zone)) {
+        assert!(zones.garbage(zone) <= all, "garbage lies in its zone");
         let tenths = u64::from(all - zones.garbage(zone)) * 10 / u64::from(all);
         if let Some(class) = census.get_mut(zones.class(zone)) {
             class[tenths.min(9) as usize] += 1;

@@ -118,6 +118,7 @@ pub fn replay(
             Some(at) if (next as u64..end as u64).contains(&at) => end = at as usize,
             _ => {}
         }
+        assert!(next < end && end <= all, "each part of a run goes on");
         advance(&mut *machine, &writes, &mut between, next..end).map_err(log)?;
         if next >= counted_from {
             sample.look(next..end, &*machine);
@@ -133,6 +134,11 @@ pub fn replay(
     let seconds = started.elapsed().as_secs_f64();
     let cpu = (cpu_seconds() - cpu_from).max(1e-9);
     debug_assert_eq!(machine.verify(), Ok(()));
+    debug_assert_eq!(
+        machine.counts().user_writes,
+        (all - counted_from) as u64,
+        "each write that counts is counted"
+    );
     Ok(Outcome {
         zone_pages,
         counts: machine.counts().clone(),

@@ -24,6 +24,7 @@ pub fn report(
     settings: &[Settings],
     outcomes: &[Outcomes],
 ) -> SimReport {
+    assert_eq!(outcomes.len(), settings.len() * volumes.len(), "each volume has its outcomes");
     let pages: Vec<_> = volumes.iter().map(|v| u64::from(v.unique_pages())).collect();
     let mut runs = Vec::new();
     for (settings, outcomes) in settings.iter().zip(outcomes.chunks(volumes.len().max(1))) {
@@ -57,6 +58,7 @@ fn rows(
     logical_pages: &[u64],
     volume: Option<String>,
 ) -> Vec<RunReport> {
+    assert_eq!(outcomes.wanted.len(), plan.wanted.len(), "each run has a place for its outcome");
     let rows = plan.wanted.iter().zip(&outcomes.wanted).filter_map(|(combination, outcome)| {
         let outcome = outcome.as_ref()?;
         let gains = gains(plan, outcomes, combination, outcome.counts.waf());

@@ -209,6 +209,7 @@ impl Settings {
 
     /// The layout of a volume.
     pub(crate) fn options(&self, volume: &TraceVolume, zone_pages: u32) -> Options {
+        debug_assert!(self.page_size.is_multiple_of(self.unit()), "a page has whole units");
         let spare = self.store.map_or(0, |store| store.spare);
         let (space, logical_pages) = match self.store {
             Some(store) => (store.pages, u64::from(store.whole)),

@@ -24,6 +24,16 @@ pub struct TraceVolume {
 impl TraceVolume {
     /// Takes an annotated trace.
     pub fn new(prepared: Prepared) -> Self {
+        let writes = prepared.words.len();
+        let columns = [
+            prepared.lifespans.as_ref().map(Vec::len),
+            prepared.hotness.as_ref().map(Vec::len),
+            prepared.times.as_ref().map(Vec::len),
+            prepared.bytes.as_ref().map(Vec::len),
+            prepared.starts.as_ref().map(Bits::len),
+        ];
+        assert!(columns.into_iter().flatten().all(|len| len == writes), "columns of one trace");
+        assert!(prepared.measured_from <= writes, "a preload is part of its trace");
         let name = prepared.name.clone();
         let merge = |&VersionMerge { write, bytes }| Merge { write, bytes };
         let merges = prepared.merges.iter().map(merge).collect();

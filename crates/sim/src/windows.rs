@@ -64,6 +64,7 @@ impl Windows {
             0 => self.all,
             length => self.start.saturating_add(length),
         };
+        debug_assert!(next < border, "a window ends behind its writes");
         wanted.min(border).min(self.all)
     }
 

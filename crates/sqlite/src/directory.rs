@@ -31,6 +31,11 @@ const VERSION: u32 = 1;
 
 /// The owner of the extents that hold the directory itself.
 const OWN: u32 = u32::MAX;
+const _: () = {
+    assert!(ENTRY * (1 + FILES) <= PAGE && 16 + NAME <= ENTRY, "the entries fit in a page");
+    assert!(u32::MAX / EXTENT < 1 << 24, "an extent's number in its file has 24 bits");
+    assert!(FILES + 1 < (OWN >> 24) as usize, "no file is taken for the directory");
+};
 
 /// A file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -229,6 +234,8 @@ impl Directory {
         let Some(entry) = &mut self.files[file] else { return };
         let kept = from.min(entry.extents.len());
         for extent in entry.extents.split_off(kept).into_iter().filter(|&extent| extent != 0) {
+            let owner = self.owners[extent as usize] >> 24;
+            assert_eq!(owner, file as u32 + 1, "a file frees extents of its own");
             self.owners[extent as usize] = 0;
             self.changed.insert(1 + extent / OWNERS as u32);
         }

@@ -72,17 +72,20 @@ impl Locks {
             }
             *own = Level::Exclusive;
         }
+        assert!(self.reserved || !self.pending, "only one that is to write lets no more in");
         Ok(())
     }
 
     /// Lowers the level of a connection to [`Level::Shared`] or [`Level::None`].
     pub(crate) fn unlock(&mut self, own: &mut Level, to: Level) {
         if *own > Level::Shared && to <= Level::Shared {
+            assert!(self.reserved, "one connection is above the others");
             self.reserved = false;
             self.pending = false;
             *own = Level::Shared;
         }
         if *own == Level::Shared && to == Level::None {
+            assert!(self.shared > 0, "those who read are counted");
             self.shared -= 1;
             *own = Level::None;
         }

@@ -6,6 +6,7 @@ use crate::Error;
 
 /// Locks on the memory.
 const SLOTS: usize = 8;
+const _: () = assert!(SLOTS == u8::BITS as usize, "a connection has a bit for each lock");
 
 /// The memory of one database, and the locks on it.
 #[derive(Default)]
@@ -43,7 +44,9 @@ impl SharedMemory {
         while extend && self.regions.len() <= region {
             self.regions.push(vec![0; bytes.div_ceil(8)].into_boxed_slice());
         }
-        self.regions.get_mut(region).map(|region| region.as_mut_ptr())
+        let region = self.regions.get_mut(region)?;
+        assert!(bytes <= size_of_val(&region[..]), "a region has the bytes that are used of it");
+        Some(region.as_mut_ptr())
     }
 
     /// Takes locks, all or none.
@@ -86,9 +89,11 @@ impl SharedMemory {
         for slot in slots.start.min(SLOTS)..slots.end.min(SLOTS) {
             let bit = 1 << slot;
             if held.shared & bit != 0 {
+                assert!(self.shared[slot] > 0, "those who share a lock are counted");
                 self.shared[slot] -= 1;
             }
             if held.exclusive & bit != 0 {
+                assert!(self.exclusive[slot], "a lock that one has alone is taken");
                 self.exclusive[slot] = false;
             }
             held.shared &= !bit;
@@ -100,6 +105,7 @@ impl SharedMemory {
     pub(crate) fn unmap(&mut self, held: &mut Held) {
         self.unlock(held, 0..SLOTS);
         if std::mem::take(&mut held.is_connected) {
+            assert!(self.connections > 0, "connections are counted");
             self.connections -= 1;
         }
         if self.connections == 0 {

@@ -70,7 +70,8 @@ impl StoredPages {
     /// A page, if it is in memory.
     pub(crate) fn get(&mut self, lba: u32) -> Option<StoredPage> {
         let (last, page) = self.by_lba.get_mut(&lba)?;
-        self.by_use.remove(last);
+        let used = self.by_use.remove(last);
+        assert_eq!(used, Some(lba), "each page has one last use");
         self.uses += 1;
         *last = self.uses;
         self.by_use.insert(self.uses, lba);
@@ -123,6 +124,8 @@ impl StoredPages {
         {
             self.by_lba.remove(&oldest);
         }
+        assert!(self.by_lba.len() <= self.most, "so many pages at most");
+        assert_eq!(self.by_lba.len(), self.by_use.len(), "each page has one last use");
     }
 }
 

@@ -334,6 +334,7 @@ impl StoreFiles {
             directory.lba(file.number, *number).map(|lba| (lba, page.clone()))
         };
         let placed: Vec<_> = pages.iter().filter_map(place).collect();
+        assert_eq!(placed.len(), pages.len(), "each page that waits has a place");
         drop(directory);
         let group = self.changed_pages(file, placed)?;
         let mut directory = hold(&self.directory)?;

@@ -85,6 +85,7 @@ impl Bits {
     /// # Panics
     /// If the range goes beyond the end, as with a slice.
     pub fn fill(&mut self, range: Range<usize>, value: bool) {
+        assert!(range.end <= self.len, "bits up to {} of {}", range.end, self.len);
         let whole = range.start.next_multiple_of(64)..range.end / 64 * 64;
         if whole.is_empty() {
             return range.for_each(|i| self.set(i, value));
@@ -130,7 +131,13 @@ impl Bits {
             }
         }
         self.len += other.len;
+        assert!(self.words.len() >= self.len.div_ceil(64), "each bit has a word");
         self.words.truncate(self.len.div_ceil(64));
+        debug_assert!(
+            self.len.is_multiple_of(64)
+                || self.words.last().is_none_or(|last| last >> (self.len % 64) == 0),
+            "bits beyond the end are clear"
+        );
     }
 
     /// The number of bits that are set.
@@ -142,6 +149,12 @@ impl Bits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[should_panic = "bits up to 128 of 100"]
+    fn filling_beyond_the_end_panics_in_the_last_word_too() {
+        Bits::zeros(100).fill(0..128, true);
+    }
 
     #[test]
     fn extend_equals_pushing_one_by_one() {

@@ -57,6 +57,7 @@ fn eight_at(text: &[u8], at: usize) -> Option<(u64, usize)> {
 /// The number that the first `n` of eight digits make.
 #[inline(always)]
 fn leading(digits: u64, n: usize) -> u64 {
+    debug_assert!(n <= 8, "eight digits at most");
     // Two shifts, because a shift by 64 is not defined.
     eight(digits << (32 - 4 * n) << (32 - 4 * n))
 }

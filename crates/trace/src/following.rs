@@ -43,6 +43,7 @@ impl Following {
             }
             self.bytes.push(0);
         }
+        debug_assert_eq!(self.bytes.len(), self.len / 4 + 1, "a byte has four writes");
         let bits = following.min(FOLLOWING_MOST) << (self.len % 4 * 2);
         if let Some(last) = self.bytes.last_mut() {
             *last |= bits;

@@ -31,6 +31,7 @@ impl RecordKinds {
     pub fn push(&mut self, kind: RecordKind) {
         self.deltas.push(kind != RecordKind::Image);
         self.tails.push(kind == RecordKind::Tail);
+        debug_assert_eq!(self.deltas.len(), self.tails.len(), "each write has both bits");
     }
 
     /// Appends all kinds of `other`.

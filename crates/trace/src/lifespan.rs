@@ -20,6 +20,7 @@ pub fn lifespans(words: &[u32], trims: &[Trim], space: u32) -> Vec<u32> {
     // as zeroes, which the operating system provides without touching them.
     let mut next = vec![0u32; space as usize];
     let mut lifespans = vec![NEVER; words.len()];
+    assert!(words.len() < NEVER as usize, "no lifespan is as long as never");
     for (stretch, trim) in stretches(words.len(), trims).rev() {
         if let Some(trim) = trim {
             // The lifespan is as if the page were written in place of the write before the trim.
@@ -31,6 +32,7 @@ pub fn lifespans(words: &[u32], trims: &[Trim], space: u32) -> Vec<u32> {
             here += 1;
             let there = std::mem::replace(&mut next[(word & !FINAL) as usize], here);
             if there != 0 {
+                debug_assert!(there <= here, "a version ends after it began");
                 *lifespan = here - there;
             }
         }

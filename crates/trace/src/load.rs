@@ -460,6 +460,11 @@ fn push_following(column: &mut Option<Following>, pages: usize, more: u8) -> boo
 /// Appends the pages of one request; false if memory does not suffice.
 #[inline]
 fn push_pages(writes: &mut Writes, first: u32, pages: usize, time_us: u64) -> bool {
+    assert!(pages > 0, "a request that writes has pages");
+    debug_assert!(
+        writes.starts.as_ref().is_none_or(|starts| starts.len() == writes.lbas.len()),
+        "each write has a bit"
+    );
     let before = writes.lbas.len();
     if writes.lbas.try_reserve(pages).is_err() {
         return false;

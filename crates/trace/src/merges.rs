@@ -30,6 +30,7 @@ pub(crate) fn of_versions(merges: &[MergeAt], lbas: &[u32]) -> Vec<VersionMerge>
     let mut newest: HashMap<u32, Option<u32>> = merges.iter().map(|m| (m.lba, None)).collect();
     let (mut versions, mut next) = (Vec::with_capacity(merges.len()), 0);
     for &MergeAt { at, lba, bytes } in merges {
+        assert!(next <= at && at <= lbas.len(), "merges are in the order of the writes");
         for (write, lba) in (next as u32..).zip(&lbas[next..at]) {
             if let Some(version) = newest.get_mut(lba) {
                 *version = Some(write);

@@ -132,6 +132,7 @@ impl PageWriter {
 
     fn push(&mut self, op: Op, (lba, pages): (u32, u64), told: Told) -> Result<(), TraceError> {
         let page = u64::from(self.page_bytes);
+        assert!(u64::from(lba) + pages <= 1 << 32, "all pages have an LBA");
         let (offset, length) = (u64::from(lba) * page, pages * page);
         let request = Request { time_us: self.writes, offset, length, volume: 0, op };
         self.table.push(request, &self.volume, told)

@@ -97,6 +97,12 @@ pub fn prepare(
         None => mark_final(&mut lbas, &trims, space),
     }
     let words = lbas;
+    assert_eq!(following.len(), words.len(), "each write is followed by a number of pages");
+    assert!(
+        starts.as_ref().is_none_or(|starts| starts.len() == words.len()),
+        "a bit for each write"
+    );
+    assert!(measured_from <= words.len(), "a preload is part of its trace");
     Ok(Prepared {
         name,
         words,
@@ -198,6 +204,8 @@ fn join_told<T: Clone>(
     if first.is_none() && second.is_none() {
         return None;
     }
+    let fits = |column: &Option<Vec<T>>, len| column.as_ref().is_none_or(|all| all.len() == len);
+    assert!(fits(&first, before) && fits(&second, after), "a column has an entry for each write");
     let mut all = first.unwrap_or_default();
     all.resize(before, unknown.clone());
     all.extend(second.unwrap_or_default());
@@ -224,6 +232,7 @@ fn join_times(mut first: Vec<u64>, mut second: Vec<u64>) -> Vec<u64> {
 
 /// Marks the writes that live for ever.
 fn mark_never(words: &mut [u32], lifespans: &[u32]) {
+    assert_eq!(words.len(), lifespans.len(), "each write has a lifespan");
     for (word, &lifespan) in words.iter_mut().zip(lifespans) {
         *word |= if lifespan == NEVER { FINAL } else { 0 };
     }

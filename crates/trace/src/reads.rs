@@ -19,6 +19,7 @@ pub(crate) fn renumber(reads: &mut [Read], boundary: impl Fn(u64) -> u64) {
     for read in reads {
         let first = u64::from(read.first);
         let (from, to) = (boundary(first), boundary(first + u64::from(read.pages)));
+        assert!(from <= to && to - from <= u64::from(read.pages), "boundaries keep their order");
         (read.first, read.pages) = (from.min(u64::from(u32::MAX)) as u32, (to - from) as u32);
     }
 }

@@ -38,6 +38,10 @@ impl Request {
     #[inline]
     pub(crate) fn extent(&self, page_shift: u32) -> (u32, u64) {
         let first = self.offset >> page_shift;
+        debug_assert!(
+            self.length == 0 || u32::try_from(first).is_ok(),
+            "readers refuse requests beyond the last LBA"
+        );
         let pages = match self.length {
             0 => 0,
             length => ((self.offset + length - 1) >> page_shift) - first + 1,

@@ -105,6 +105,7 @@ impl TraceBytes {
 
     /// Fills `buf` from the content; fewer bytes only at its end.
     pub(crate) fn fill(&mut self, buf: &mut [u8]) -> Result<usize, TraceError> {
+        assert!(self.head_taken <= self.head.len(), "the head comes before the rest");
         let from_head = buf.len().min(self.head.len() - self.head_taken);
         buf[..from_head].copy_from_slice(&self.head[self.head_taken..][..from_head]);
         self.head_taken += from_head;

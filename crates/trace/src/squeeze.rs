@@ -30,6 +30,7 @@ pub(crate) fn squeeze(
     let space = lbas.iter().copied().max().map_or(0, |lba| u64::from(lba) + 1);
     let regions = Regions::of(lbas, space);
     let unique = regions.count_pages(lbas);
+    assert!(unique <= space, "different pages are below the largest LBA");
     if unique > u64::from(FINAL) {
         return Err(unique);
     }
@@ -39,6 +40,7 @@ pub(crate) fn squeeze(
         return Ok((space as u32, unique as u32));
     }
     let squeezed = regions.renumber(space - 1) + 1;
+    assert!(unique <= squeezed && squeezed <= space, "only unused pages are dropped");
     for lba in lbas.iter_mut() {
         *lba = regions.renumber(u64::from(*lba)) as u32;
     }
@@ -47,6 +49,7 @@ pub(crate) fn squeeze(
     reads::renumber(reads, place);
     let is_small = squeezed <= u64::from(FINAL);
     let space = if is_small { squeezed as u32 } else { by_rank(lbas, trims, reads) };
+    debug_assert!(lbas.iter().all(|&lba| lba < space), "all pages are renumbered");
     Ok((space, unique as u32))
 }
 

@@ -87,6 +87,7 @@ impl Text {
         let (bytes, lines) = self.lines.ordinary(text, self.whole - self.next, sink);
         self.next += bytes;
         self.taken += lines;
+        assert!(self.next <= self.whole, "ordinary lines are whole");
     }
 
     fn read_line(&mut self, sink: &mut Sink<'_>) -> Result<(), TraceError> {
@@ -111,6 +112,7 @@ impl Text {
 
     /// Moves the incomplete line to the front and reads more text behind it.
     fn refill(&mut self) -> Result<(), TraceError> {
+        assert!(self.next >= self.whole && self.whole <= self.filled, "all whole lines were read");
         self.buffer.copy_within(self.whole..self.filled, 0);
         self.filled -= self.whole;
         self.next = 0;
@@ -129,6 +131,7 @@ impl Text {
         }
         let text = &self.buffer[..self.filled];
         self.whole = memchr::memrchr(b'\n', text).map_or(0, |i| i + 1);
+        assert!(self.filled + SLACK <= self.buffer.len(), "a number may be looked past");
         Ok(())
     }
 

@@ -33,6 +33,8 @@ pub(crate) fn stretches(
     trims: &[Trim],
 ) -> impl DoubleEndedIterator<Item = (Range<usize>, Option<&Trim>)> {
     let end = move |i: usize| trims.get(i).map_or(writes, |trim| trim.at);
+    debug_assert!(trims.is_sorted_by_key(|trim| trim.at), "trims are in order");
+    assert!(trims.last().is_none_or(|trim| trim.at <= writes), "trims lie among the writes");
     (0..=trims.len()).map(move |i| {
         let start = i.checked_sub(1).map_or(0, end);
         (start..end(i), trims.get(i))
@@ -44,6 +46,7 @@ pub(crate) fn stretches(
 pub(crate) fn renumber(trims: &mut Vec<Trim>, boundary: impl Fn(u64) -> u64) {
     trims.retain_mut(|trim| {
         let (from, to) = (boundary(trim.first.into()), boundary(u64::from(trim.last) + 1));
+        assert!(to <= 1 << 32, "all pages have an LBA");
         if from < to {
             (trim.first, trim.last) = (from as u32, (to - 1) as u32);
         }

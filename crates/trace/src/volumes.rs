@@ -13,6 +13,7 @@ const LONGEST_NAME: usize = 255;
 
 /// Volumes whose name is a number below this are found by a table instead of by hashing.
 const TABLE: usize = 1 << 20;
+const _: () = assert!(MOST_VOLUMES < u32::MAX as usize, "a volume's number plus one has 32 bits");
 
 /// Volume names, numbered in order of first appearance.
 pub(crate) struct Volumes {
@@ -64,6 +65,7 @@ impl Volumes {
             return Err(Cause::ManyVolumes { limit: MOST_VOLUMES });
         }
         let number = self.names.len() as u32;
+        assert_eq!(self.names.len(), self.numbers.len(), "each name has a number");
         if let Some(place) = canonical(text).and_then(|value| self.table.get_mut(value)) {
             *place = number + 1;
         }

@@ -206,5 +206,6 @@ impl TraceWriter {
 
 /// Writes the numbers of neighbouring pages.
 fn write_pages(file: &mut impl Write, first: u32, pages: u64) -> std::io::Result<()> {
+    assert!(u64::from(first) + pages <= 1 << 32, "all pages have an LBA");
     (0..pages).try_for_each(|i| file.write_all(&first.wrapping_add(i as u32).to_le_bytes()))
 }

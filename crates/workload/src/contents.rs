@@ -26,6 +26,7 @@ impl Contents {
     pub(crate) fn new(workload: &str, version: u32, numbers: &[(&str, u64)]) -> Contents {
         let mut text = workload.to_string();
         numbers.iter().for_each(|(what, number)| text += &format!(", {number} {what}"));
+        assert!(!text.contains('\n'), "the contents are a line of the record");
         // The first version is not mentioned.
         Contents(if version == 1 { text } else { format!("{text}, version {version}") })
     }

@@ -75,6 +75,7 @@ impl<'e, E: Engine> Batches<'e, E> {
         to_a_batch: u64,
         mut put: impl FnMut(&mut LoadBatch<'_, 'e, E>, u64) -> Result<(), E>,
     ) -> Result<(), E> {
+        assert!(to_a_batch > 0, "a batch has numbers");
         let mut start = numbers.start;
         while start < numbers.end {
             let end = numbers.end.min(start + to_a_batch);

@@ -36,6 +36,7 @@ impl Ids {
     /// Settles a number: its record was written, or never will be.
     pub(crate) fn settle(&self, id: u64) {
         let mut taken = self.lock();
+        assert!(taken.pending.contains(&id), "a number is settled once, after it was taken");
         taken.pending.retain(|pending| *pending != id);
         let settled = taken.pending.iter().copied().min().unwrap_or(taken.next);
         self.settled.store(settled, Ordering::Release);

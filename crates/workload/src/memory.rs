@@ -114,6 +114,7 @@ impl Engine for MemoryEngine {
         let mut state = self.lock();
         state.names.push(name.to_owned());
         state.trees.push(BTreeMap::new());
+        assert_eq!(state.names.len(), state.trees.len(), "each table has a name");
         Ok(state.names.len() - 1)
     }
 

@@ -22,12 +22,14 @@ impl Random {
     /// A number from 0 to `n - 1`; `n` must not be 0.
     #[inline]
     pub(crate) fn below(&mut self, n: u64) -> u64 {
+        debug_assert!(n > 0, "there is something to choose from");
         self.0.below_u64(n)
     }
 
     /// A number from `low` to `high`, inclusive.
     #[inline]
     pub(crate) fn between(&mut self, low: u32, high: u32) -> u32 {
+        assert!(low <= high, "a range that is not empty");
         low + self.below(u64::from(high - low) + 1) as u32
     }
 
@@ -46,6 +48,7 @@ impl Random {
     /// True with a probability of `share` percent.
     #[inline]
     pub(crate) fn percent(&mut self, share: u32) -> bool {
+        debug_assert!(share <= 100, "a share in percent");
         self.below(100) < u64::from(share)
     }
 

@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 /// The alignment of memory, in bytes, that lets I/O bypass the page cache on any device.
 pub const ALIGNMENT: usize = 4096;
+const _: () = assert!(ALIGNMENT.is_power_of_two());
 
 /// Zeroed bytes that begin at a multiple of [`ALIGNMENT`].
 #[derive(Debug, Default)]
@@ -23,6 +24,7 @@ impl AlignedBuf {
         // place.
         let bytes = vec![0; len + ALIGNMENT - 1];
         let first = bytes.as_ptr().addr().next_multiple_of(ALIGNMENT) - bytes.as_ptr().addr();
+        assert!(first + len <= bytes.len(), "the aligned bytes lie in the vector");
         AlignedBuf { bytes, first, len }
     }
 }

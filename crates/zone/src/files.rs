@@ -167,6 +167,7 @@ impl ZoneFiles {
 
     /// Changes a zone; the next flush makes the change durable.
     fn change(&self, zone: u32, change: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+        assert!(!self.read_only, "files that are open for reading only are changed");
         // The file stays in use, and so open, until it is marked as changed.
         let file = self.file(zone)?;
         let result = change(&file);
@@ -177,15 +178,20 @@ impl ZoneFiles {
 
 impl Medium for ZoneFiles {
     fn write(&self, zone: u32, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let capacity = self.zones[zone as usize].capacity;
+        let bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        assert!(at + bytes <= capacity, "zone {zone} is written beyond its end");
         self.change(zone, |file| {
             if at == 0 {
-                reserve(file, self.zones[zone as usize].capacity);
+                reserve(file, capacity);
             }
             positional::write_all(file, at, parts, self.aligned())
         })
     }
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let end = offset + buffer.len() as u64;
+        assert!(end <= self.zones[zone as usize].capacity, "zone {zone} is read beyond its end");
         positional::read_exact(&*self.file(zone)?, offset, buffer, self.aligned())
     }
 

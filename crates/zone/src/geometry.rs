@@ -118,6 +118,17 @@ const MOST_ZONES: u32 = 1 << 17;
 
 /// The largest size of a zone of a device made by this crate, in bytes.
 const MOST_ZONE_BYTES: u64 = 1 << 40;
+const _: () = {
+    assert!(BLOCK_BYTES.is_power_of_two() && MOST_ZONE_BYTES.is_multiple_of(BLOCK_BYTES as u64));
+    assert!(
+        MOST_ZONE_BYTES.checked_mul(MOST_ZONES as u64).is_some(),
+        "the bytes of a device are counted in 64 bits"
+    );
+    assert!(
+        2 * MOST_ZONE_BYTES / BLOCK_BYTES as u64 <= u32::MAX as u64,
+        "write pointers are recorded in blocks, as 32 bits"
+    );
+};
 
 /// The default size of zones: about 1/128 of the device, a power of two from 1 MiB to 1 GiB. With
 /// fewer zones, the open zones of all classes would be too large a share of the device; smaller
@@ -125,6 +136,7 @@ const MOST_ZONE_BYTES: u64 = 1 << 40;
 pub fn default_zone_bytes(device_bytes: u64) -> u64 {
     const LEAST: u64 = 1 << 20;
     const MOST: u64 = 1 << 30;
+    const { assert!(LEAST.is_power_of_two() && MOST.is_power_of_two() && MOST <= MOST_ZONE_BYTES) };
     let share = (device_bytes / 128).clamp(LEAST, MOST);
     1 << share.ilog2()
 }
@@ -235,6 +247,7 @@ pub(crate) fn above(below: &Geometry, data: u32) -> Result<Geometry, DeviceError
         return refuse("limit of zones", of_all.into(), "must be enough for data and parity");
     }
     let limit = |of_all: Option<u32>| of_all.map(|of_all| (of_all - LOG_ZONES) / members);
+    assert!(zones * members + LOG_ZONES <= below.zones, "the log lies behind all stripe groups");
     Ok(Geometry {
         zones,
         block_bytes: BLOCK_BYTES,
@@ -249,6 +262,7 @@ pub(crate) fn above(below: &Geometry, data: u32) -> Result<Geometry, DeviceError
 
 /// Zones of the log that parity keeps.
 pub(crate) const LOG_ZONES: u32 = 2;
+const _: () = assert!(LOG_ZONES == 2, "the log's zones are written in turn");
 
 /// The most data zones for one of parity: with more of them a lost zone costs too many reads.
 const MOST_DATA_ZONES: u32 = 32;

@@ -48,6 +48,7 @@ impl Medium for MemoryZones {
         assert_eq!(written(&pieces), at, "zone {zone} is written at its write pointer");
         let bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let needed = (at + bytes).div_ceil(self.piece()) as usize;
+        assert!(at + bytes <= self.capacity, "zone {zone} is written beyond its end");
         // Memory is reserved, so that a refusal is an error; growing could abort, and would copy
         // the content.
         for number in 0..needed {
@@ -69,12 +70,14 @@ impl Medium for MemoryZones {
                 part = rest;
             }
         }
+        assert_eq!(written(&pieces), at, "zone {zone} holds what was appended to it");
         Ok(())
     }
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let pieces = self.zones[zone as usize].read().unwrap_or_else(PoisonError::into_inner);
         let (mut at, mut left) = (offset, buffer);
+        assert!(at + left.len() as u64 <= self.capacity, "zone {zone} is read beyond its end");
         while !left.is_empty() {
             let (number, within) = ((at / self.piece()) as usize, (at % self.piece()) as usize);
             let piece = pieces.get(number).and_then(|piece| piece.get(within..));

@@ -130,6 +130,7 @@ impl OpenFiles {
             }
         };
         *wanted.slot() = Some(Arc::clone(&file));
+        debug_assert!(!numbers.contains(&number), "a file is among the open ones once");
         numbers.push_back(number);
         Ok(file)
     }

@@ -83,9 +83,11 @@ fn writable(info: ZoneInfo) -> ZoneInfo {
 }
 
 impl Medium for Overlay {
-    fn write(&self, zone: u32, _at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+    fn write(&self, zone: u32, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
         let mut zone = self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner);
+        let written = zone.below + zone.here.len() as u64;
+        assert_eq!(written, at, "a zone is written at its write pointer");
         self.take(bytes as u64)?;
         // Memory is reserved, so that a refusal is an error; growing without asking would abort.
         zone.here.try_reserve(bytes).inspect_err(|_| {
@@ -128,7 +130,8 @@ impl Medium for Overlay {
         let mut zone = self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner);
         let freed = std::mem::take(&mut zone.here);
         zone.below = 0;
-        self.bytes.fetch_sub(freed.len() as u64, Ordering::Relaxed);
+        let held = self.bytes.fetch_sub(freed.len() as u64, Ordering::Relaxed);
+        assert!(freed.len() as u64 <= held, "the bytes of all zones are counted");
         Ok(())
     }
 

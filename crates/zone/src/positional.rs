@@ -10,7 +10,7 @@ use rustix::io::pwritev;
 use crate::buffer::{AlignedBuf, is_aligned};
 
 /// The most parts that the system accepts in one call.
-const MOST_PARTS: usize = 1024;
+pub(crate) const MOST_PARTS: usize = 1024;
 
 /// Writes all parts at `at`, one behind the other. With `aligned`, parts that are not aligned, or
 /// not a multiple of `block` bytes long, are copied.

@@ -96,6 +96,11 @@ mod rings {
     /// Hands the requests over, and waits until all that were taken are completed. After an error
     /// the ring must not be used again.
     fn submit(ring: &mut IoUring, reads: &mut [FileRead<'_>]) -> io::Result<Vec<usize>> {
+        assert!(reads.len() <= TOGETHER, "the queue has a place for each request");
+        assert!(
+            ring.submission().is_empty() && ring.completion().is_empty(),
+            "all requests before were awaited"
+        );
         for (index, read) in reads.iter_mut().enumerate() {
             let (to, bytes) = (read.buffer.as_mut_ptr(), read.buffer.len() as u32);
             let request = opcode::Read::new(types::Fd(read.file.as_raw_fd()), to, bytes);

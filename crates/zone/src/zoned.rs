@@ -74,6 +74,15 @@ impl ManagedZone {
     }
 
     fn set(&self, info: ZoneInfo) {
+        assert!(info.write_pointer <= info.capacity, "a write pointer lies in its zone");
+        assert!(
+            info.state != ZoneState::Empty || info.write_pointer == 0,
+            "nothing is written in an empty zone"
+        );
+        assert!(
+            info.state != ZoneState::Full || info.write_pointer == info.capacity,
+            "a full zone has no room left"
+        );
         *self.info.write().unwrap_or_else(PoisonError::into_inner) = info;
     }
 }
@@ -82,6 +91,13 @@ impl<M: Medium> Zoned<M> {
     /// A device over a medium whose zones have these states, one for each zone of the geometry.
     pub(crate) fn new(medium: M, geometry: Geometry, zones: Vec<ZoneInfo>) -> Self {
         assert_eq!(zones.len(), geometry.zones as usize, "each zone has a state");
+        for info in &zones {
+            assert!(info.write_pointer <= info.capacity, "a write pointer lies in its zone");
+            assert!(
+                info.state == ZoneState::Conventional || info.capacity <= geometry.zone_capacity,
+                "no zone holds more than the geometry says"
+            );
+        }
         let limits = Limits::new(&geometry, &zones);
         let zone = |info| ManagedZone { change: Mutex::new(()), info: RwLock::new(info) };
         let zones = zones.into_iter().map(zone).collect();
@@ -148,15 +164,10 @@ impl<M: Medium> Zoned<M> {
         after: ZoneInfo,
         change: impl FnOnce(&M) -> io::Result<()>,
     ) -> io::Result<()> {
+        assert!(!self.read_only, "a device that is open for reading only is changed");
         let result = change(&self.medium);
         let after = match &result {
-            Ok(()) => {
-                assert!(
-                    after.write_pointer <= after.capacity,
-                    "zone {zone} is written beyond its end"
-                );
-                after
-            }
+            Ok(()) => after,
             // The medium may have done part of the change. If it can't report the zone, the old
             // state is kept.
             Err(_) => self.medium.probe(zone).unwrap_or(before),
@@ -173,6 +184,10 @@ impl<M: Medium> Zoned<M> {
         state: ZoneState,
         change: impl FnOnce(&M) -> io::Result<()>,
     ) -> Result<(), DeviceError> {
+        assert!(
+            matches!(state, ZoneState::Empty | ZoneState::Full),
+            "a zone is reset or finished, and nothing else"
+        );
         self.check_writable(operation)?;
         let found = self.find(zone)?;
         let _alone = found.change.lock().unwrap_or_else(PoisonError::into_inner);
@@ -312,6 +327,7 @@ pub(crate) fn check_state(
 
 fn check_append(zone: u32, info: ZoneInfo, at: u64, bytes: u64) -> Result<(), DeviceError> {
     let ZoneInfo { state, write_pointer: pointer, capacity } = info;
+    assert!(pointer <= capacity, "the room of a zone is what lies behind its pointer");
     check_state(Operation::Append, zone, state, true)?;
     if state == ZoneState::Full {
         return Err(DeviceError::ZoneFull { zone });

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::*;
 
 use super::frames::OptimisticGuard;
 use super::loading::Loader;
-use super::{Memory, PoolCounters, Residency};
+use super::{Memory, PoolCounters, Residency, misses};
 use crate::direction::Direction;
 use crate::mvcc::{Change, Lookup};
 
@@ -111,6 +111,9 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
         if self.parent.is_unchanged() {
             let (table, ghosts) = (self.residency().table(), self.residency().ghosts());
             pages.retain(|&page| table.is_absent(page));
+            if misses::note(pages.iter().copied()) {
+                return;
+            }
             pages.iter().for_each(|&page| ghosts.note_miss(page));
             self.loader.load_together(pages);
         }

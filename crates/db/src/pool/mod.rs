@@ -32,7 +32,8 @@
 //!
 //! Each part owns the one below it, and calls go down only.
 //!
-//! * [`Pool`]: the face, `absent_leaf.rs` with it: uses of rows in place of their page.
+//! * [`Pool`]: the face, `absent_leaf.rs` with it: uses of rows in place of their page. `misses.rs`:
+//!   steps that do not wait for pages; `page_reader.rs`: the thread that reads for them.
 //! * `loading.rs`: takes free frames, reads pages, waits for others that do.
 //! * `evictor.rs`: the lock of the writer, the choice of victims; `memory_budget.rs` moves memory
 //!   between frames and absent pages, by `ghost_hits.rs`.
@@ -51,6 +52,8 @@ mod ghost_hits;
 mod leaf_change;
 mod loading;
 mod memory_budget;
+pub(crate) mod misses;
+mod page_reader;
 mod page_table;
 mod residency;
 #[cfg(test)]
@@ -83,6 +86,7 @@ use frames::Frames;
 use ghost_hits::GhostHits;
 use loading::Loader;
 use memory_budget::{FRAME_BYTES, MemoryBudget};
+pub(crate) use page_reader::{PageReader, Ready, Waiting};
 use page_table::{MOST_FRAMES, PageTable, Residence};
 use residency::Residency;
 use writeback::Writeback;
@@ -157,6 +161,8 @@ pub(crate) struct PoolCounters {
 /// Pages in memory.
 pub(crate) struct Pool {
     loader: Loader,
+    /// Reads for steps that do not wait.
+    pub reader: PageReader,
     /// Counters.
     pub counters: Arc<PoolCounters>,
 }
@@ -190,7 +196,8 @@ impl Pool {
         let counters = Arc::new(PoolCounters::default());
         let writeback = Writeback::new(residency, space, wal, window, counters.clone());
         let evictor = Evictor::new(writeback, MemoryBudget::new(&division));
-        Ok(Pool { loader: Loader::new(evictor, counters.clone()), counters })
+        let loader = Loader::new(evictor, counters.clone());
+        Ok(Pool { loader, reader: PageReader::default(), counters })
     }
 
     fn writeback(&self) -> &Writeback {
@@ -228,9 +235,44 @@ impl Pool {
         if let Residence::Frame(frame) = residency.table().residence(page)? {
             return Ok(residency.frames().look(frame, page));
         }
-        residency.ghosts().note_miss(page);
-        self.loader.load(page)?;
+        self.load_missed(page)?;
         Ok(None)
+    }
+
+    /// Loads a page that is needed, unless the thread runs a step that notes it.
+    #[cold]
+    fn load_missed(&self, page: u32) -> Result<(), DbError> {
+        if misses::note([page]) {
+            return Err(DbError::NotInMemory { page });
+        }
+        self.residency().ghosts().note_miss(page);
+        self.loader.load(page)
+    }
+
+    /// Reads what steps miss, until the reader is ended.
+    pub(crate) fn read_missed(&self) -> Result<(), DbError> {
+        let most = || (self.frames_in_use() / 8).clamp(1, TOGETHER);
+        while let Some(batch) = self.reader.next(most()) {
+            if batch.wants_room {
+                self.loader.make_room_for_rows()?;
+                self.reader.made_room();
+            }
+            let mut pages: Vec<_> = batch.missed.iter().map(|(page, _)| *page).collect();
+            pages.sort_unstable();
+            pages.dedup();
+            let absent = pages.clone();
+            self.load_needed(&mut pages);
+            // Others may read them, or there were no frames for them.
+            let table = self.residency().table();
+            let is_on_its_way = |&page: &u32| table.is_absent(page) || table.is_loading(page);
+            let failed: Vec<_> = absent
+                .into_iter()
+                .filter(is_on_its_way)
+                .filter(|&page| self.load_missed(page).is_err() && table.is_absent(page))
+                .collect();
+            self.reader.arrived(&batch.missed, |page| !failed.contains(&page));
+        }
+        Ok(())
     }
 
     /// An optimistic guard of the page that was in a frame; none if it is there no longer, or came
@@ -249,6 +291,9 @@ impl Pool {
     /// leaves in `pages` those that stay absent. A page that can't be read does, and who needs it
     /// gets the error.
     pub(crate) fn load_needed(&self, pages: &mut Vec<u32>) {
+        if misses::note(pages.iter().copied()) {
+            return;
+        }
         self.loader.load_needed(pages);
         let (table, ghosts) = (self.residency().table(), self.residency().ghosts());
         pages.retain(|&page| {
@@ -348,6 +393,7 @@ impl Pool {
     pub(crate) fn make_room_for_rows(&self, memory: Memory) -> Result<(), DbError> {
         match memory {
             Memory::Enough => Ok(()),
+            Memory::Short if misses::leaves_work() && self.reader.make_room() => Ok(()),
             Memory::Short => self.loader.make_room_for_rows(),
         }
     }

@@ -99,6 +99,11 @@ impl PageTable {
         self.room(page).is_some()
     }
 
+    /// True if a thread reads a page.
+    pub(crate) fn is_loading(&self, page: u32) -> bool {
+        matches!(self.residence(page), Ok(Residence::Loading))
+    }
+
     /// The bytes that an absent page has free for sure; none if it is not absent.
     pub(crate) fn room(&self, page: u32) -> Option<u32> {
         match self.residence(page) {

@@ -7,6 +7,7 @@ use super::Transaction;
 use crate::DbError;
 use crate::mvcc::{PendingCommit, RetainedVersion, Validated, WriteKind, WriteSet};
 use crate::overflow::{Owner, Run};
+use crate::pool::misses;
 use crate::record::{CREATE, GIVE, TAKE, TRANSACTION, give_head, put_writes};
 use crate::tree::leaf_cache;
 
@@ -86,7 +87,11 @@ impl<'d> Transaction<'d> {
                 let deleted = writes.iter().filter(|write| write.kind == WriteKind::Delete).count();
                 let bytes = writes.updated_bytes() + in_pages;
                 core.reuse(writes);
-                core.purge_ghosts(deleted + SPARE_GHOSTS);
+                // The thread of checkpoints does it as well.
+                let _no_way_back = misses::committing();
+                if !core.background || !misses::leaves_work() {
+                    core.purge_ghosts(deleted + SPARE_GHOSTS);
+                }
                 if is_users {
                     core.commits.fetch_add(1, Relaxed);
                     core.updated_bytes.fetch_add(bytes, Relaxed);
@@ -100,6 +105,21 @@ impl<'d> Transaction<'d> {
                 Err(error)
             }
         }
+    }
+
+    /// A step that makes sure that the commit need not wait: the leaves that it changes are in
+    /// memory, a quarter of memory at most, and the log has room.
+    pub(crate) fn prepare_commit(&self) -> Result<(), DbError> {
+        let (core, writes) = (self.core, self.view.writes());
+        core.check()?;
+        let most = writes.len().min(core.trees.pool.frames_in_use() / 4);
+        let mut loaded = 0;
+        while loaded < most {
+            loaded = core.trees.load_leaves_of_writes(writes, loaded);
+            misses::check()?;
+        }
+        let has_room = || core.log_has_room(writes) && !core.trees.pool.reader.makes_room();
+        if writes.is_empty() || has_room() { Ok(()) } else { misses::lack_room() }
     }
 
     /// True if more pages are free once it is committed.
@@ -126,6 +146,8 @@ impl<'d> Transaction<'d> {
         core.catalog.check_trees(writes.iter().map(|write| write.tree))?;
         // Before it has a position in the log: the commits behind it wait for it.
         let loaded = trees.load_leaves_of_writes(writes, 0);
+        misses::check()?;
+        let _no_way_back = misses::committing();
         let logged = self.also.logged();
         let _admission = core.admit(writes, logged.1.len(), self.frees())?;
         if !trees.versions.claim(writes, self.view.position()) {

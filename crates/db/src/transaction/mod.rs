@@ -74,6 +74,10 @@ impl<'d> Transaction<'d> {
         Ok(Transaction { core, view, also, made, replaced, failed: None })
     }
 
+    pub(crate) fn view(&self) -> &View<'d> {
+        &self.view
+    }
+
     pub(crate) fn writes(&self) -> &WriteSet {
         self.view.writes()
     }
@@ -161,7 +165,7 @@ impl<'d> Transaction<'d> {
     }
 
     #[inline]
-    fn find(
+    pub(crate) fn find(
         &self,
         table: Table,
         key: &[u8],

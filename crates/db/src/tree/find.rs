@@ -7,7 +7,7 @@ use crate::DbError;
 use crate::direction::Direction;
 use crate::mvcc::{Lookup, Seen};
 use crate::node::{Expected, Node, PageBytes};
-use crate::pool::{AbsentLeaf, CachedFrame, OptimisticGuard};
+use crate::pool::{AbsentLeaf, CachedFrame, OptimisticGuard, misses};
 
 /// A way from the root of a tree down to a node.
 struct DescentPath<'t> {
@@ -253,7 +253,7 @@ impl Trees {
             }
             seen.accessed(1);
             let cached = seen.cached_frame();
-            if was_absent {
+            if was_absent || misses::was_missed(cached.page()) {
                 self.pool.note_record(cached.page(), key);
             }
             let found = self.version(tree, key, snapshot, position, (found, value))?;

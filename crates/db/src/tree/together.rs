@@ -4,7 +4,7 @@ use super::Trees;
 use super::leaf_cache;
 use crate::DbError;
 use crate::mvcc::WriteSet;
-use crate::pool::{AbsentLeaf, CachedFrame, OptimisticGuard};
+use crate::pool::{AbsentLeaf, CachedFrame, OptimisticGuard, misses};
 
 /// Records whose leaves are looked for together, at most: a bit of a word each.
 pub(crate) const RECORDS: usize = 64;
@@ -71,7 +71,8 @@ impl Trees {
                         continue;
                     }
                     Ok(WayEnd::Leaf(frame)) => {
-                        found(index, FoundLeaf { frame, was_absent: were_absent & bit != 0 });
+                        let was_absent = were_absent & bit != 0 || misses::was_missed(frame.page());
+                        found(index, FoundLeaf { frame, was_absent });
                     }
                     // The next access to the record gets the error.
                     Ok(WayEnd::Without) | Err(_) => {}

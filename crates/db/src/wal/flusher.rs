@@ -4,6 +4,7 @@
 //! that begin to wait meanwhile share the next one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -52,6 +53,8 @@ pub(super) struct Guarded {
     pub buffer: Buffer,
     /// State of the thread.
     thread: Sleep,
+    /// Futures that wait for records up to a position to become durable.
+    wakers: Vec<(Lsn, Waker)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,7 +74,7 @@ impl Shared {
     pub(super) fn new(buffer: Buffer, writer: Writer, flusher: Flusher, delay: Duration) -> Self {
         Shared {
             durable: AtomicU64::new(buffer.end),
-            buffer: Mutex::new(Guarded { buffer, thread: Sleep::Awake }),
+            buffer: Mutex::new(Guarded { buffer, thread: Sleep::Awake, wakers: Vec::new() }),
             writer: Mutex::new(writer),
             work: Condvar::new(),
             done: Condvar::new(),
@@ -168,6 +171,50 @@ impl Shared {
         Ok(())
     }
 
+    /// As [`Self::wait`], but returns at once; `waker` is woken when it is worth asking again.
+    pub(super) fn poll_wait(&self, lsn: Lsn, waker: &Waker) -> Poll<Result<(), WalError>> {
+        if self.flusher == Flusher::Inline {
+            return Poll::Ready(self.wait(lsn));
+        }
+        if self.durable() >= lsn {
+            return Poll::Ready(Ok(()));
+        }
+        let mut guard = self.lock();
+        if lsn > guard.buffer.end {
+            return Poll::Ready(Err(WalError::BeyondEnd { lsn, end: guard.buffer.end }));
+        }
+        if self.durable() >= lsn {
+            return Poll::Ready(Ok(()));
+        }
+        check(&guard.buffer)?;
+        guard.buffer.wanted = guard.buffer.wanted.max(lsn);
+        let is_known = |(at, known): &(Lsn, Waker)| *at == lsn && known.will_wake(waker);
+        if !guard.wakers.iter().any(is_known) {
+            guard.wakers.push((lsn, waker.clone()));
+        }
+        self.wake(&mut guard);
+        Poll::Pending
+    }
+
+    /// True if a record of `bytes` bytes may be appended without a wait, or is refused.
+    pub(super) fn admits(&self, bytes: usize) -> bool {
+        let guard = self.lock();
+        let buffer = &guard.buffer;
+        let is_refused =
+            bytes > buffer.largest_record || buffer.failed.is_some() || buffer.is_closing;
+        is_refused || buffer.admits(bytes)
+    }
+
+    /// Wakes futures whose records are durable, or all if no more will be.
+    fn wake_futures(&self, mut guard: Guard<'_>) {
+        let is_over = guard.buffer.failed.is_some();
+        let durable = self.durable();
+        let woken: Vec<_> =
+            guard.wakers.extract_if(.., |(lsn, _)| is_over || *lsn <= durable).collect();
+        drop(guard);
+        woken.into_iter().for_each(|(_, waker)| waker.wake());
+    }
+
     /// Lets go of all up to `upto` that is durable.
     pub(super) fn release(&self, upto: Lsn) -> Result<(), WalError> {
         let mut guard = self.lock();
@@ -212,6 +259,7 @@ impl Shared {
         self.wake(&mut guard);
         self.room.notify_all();
         self.done.notify_all();
+        self.wake_futures(guard);
     }
 
     /// Waits for a flush to end: the thread's, another caller's, or one's own.
@@ -256,7 +304,7 @@ impl Shared {
             debug_assert!(self.durable() <= written.end, "what was durable stays so");
             self.durable.store(written.end, Ordering::Release);
             // A thread that is about to wait holds the lock; without it the thread would miss this.
-            drop(self.lock());
+            self.wake_futures(self.lock());
             self.done.notify_all();
         }
         let result = written.and_then(|written| writer.release(keep_from).map(|()| written));
@@ -277,6 +325,10 @@ impl Shared {
         }
         buffer.give_back(bytes);
         buffer.measure(&writer);
+        if buffer.failed.is_some() {
+            self.wake_futures(guard);
+            guard = self.lock();
+        }
         self.done.notify_all();
         self.room.notify_all();
         guard

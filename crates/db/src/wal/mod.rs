@@ -34,6 +34,7 @@ mod scan;
 mod writer;
 
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -298,6 +299,17 @@ impl Wal {
     /// No such record was appended; the log failed before it was durable.
     pub fn wait(&self, lsn: Lsn) -> Result<(), WalError> {
         self.shared.wait(lsn)
+    }
+
+    /// As [`Wal::wait`], but returns at once: if they are not durable yet, `waker` is woken when it
+    /// is worth asking again. An inline log waits.
+    pub fn poll_wait(&self, lsn: Lsn, waker: &Waker) -> Poll<Result<(), WalError>> {
+        self.shared.poll_wait(lsn, waker)
+    }
+
+    /// True if [`Wal::append`] of such a payload would not wait now.
+    pub fn admits(&self, bytes: usize) -> bool {
+        self.shared.admits(bytes)
     }
 
     /// Says that records which end at `upto` or before are never needed again, as far as they are

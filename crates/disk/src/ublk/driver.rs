@@ -62,6 +62,7 @@ impl Parameters {
     fn bytes(&self) -> [u8; 64] {
         let mut bytes = [0; 64];
         let sectors = |bytes: u32| (bytes >> 9).to_le_bytes();
+        assert!(self.block.is_power_of_two() && self.longest.is_multiple_of(self.block));
         let (basic, discard) = (8, 40);
         put(&mut bytes, 0, 64u32.to_le_bytes());
         // Both parts are there.
@@ -197,6 +198,8 @@ pub(super) struct Description {
     pub first_sector: u64,
     _address: u64,
 }
+// The layout is the driver's.
+const _: () = assert!(size_of::<Description>() == 24);
 
 /// A request under way.
 pub(super) struct Request<'a> {
@@ -232,6 +235,7 @@ impl<'a> Queue<'a> {
     /// # Errors
     /// The queue can't be mapped, or the system refuses io_uring.
     pub(super) fn new(requests: &'a File, number: u16, depth: u16) -> io::Result<Queue<'a>> {
+        assert!(u64::from(depth) <= MOST_DEPTH, "the driver's addresses have room for the queue");
         let bytes = size_of::<Description>();
         let at = u64::from(number) * MOST_DEPTH * bytes as u64;
         let descriptions = MmapOptions::new()
@@ -275,6 +279,7 @@ impl<'a> Queue<'a> {
     }
 
     fn request(&self, tag: u16) -> Request<'_> {
+        assert!(tag < self.depth, "the mapping has room for the tag");
         let descriptions = self.descriptions.as_ptr().cast::<Description>();
         // SAFETY: a tag is less than the depth, which the mapping has room for. The driver does not
         // change the description while the request is under way.

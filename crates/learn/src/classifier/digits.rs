@@ -44,6 +44,8 @@ impl Features {
 /// Writes the digits of a value, the lowest first.
 #[inline(always)]
 fn put<const N: usize>(digits: &mut [u8], value: u32) {
+    const { assert!(4 * N < u32::BITS as usize, "the digits of a number are fewer than its bits") };
+    debug_assert_eq!(digits.len(), N, "each digit has a place");
     let value = value.min((1 << (4 * N)) - 1);
     for (i, digit) in digits.iter_mut().enumerate() {
         *digit = (value >> (4 * i)) as u8 & 15;

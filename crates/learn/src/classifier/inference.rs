@@ -35,7 +35,11 @@ const INPUT_QUADS: usize = DIGITS / QUAD;
 /// The number of inputs whose products are added together by an instruction of every x86-64
 /// processor.
 const PAIR: usize = 2;
-const _: () = assert!(DIGITS.is_multiple_of(QUAD) && QUAD.is_multiple_of(PAIR));
+const _: () = {
+    assert!(DIGITS.is_multiple_of(QUAD) && QUAD.is_multiple_of(PAIR));
+    assert!(INPUTS.is_multiple_of(QUAD), "a quad has no inputs beyond the units");
+    assert!(15 * DIGIT < 1 << 7 && ZERO as f32 + STEPS < 128.0, "inputs have seven bits");
+};
 
 /// Weights of four inputs for each row.
 type Quad = [[i8; QUAD]; ROWS];

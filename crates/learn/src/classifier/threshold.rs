@@ -107,6 +107,7 @@ impl Threshold {
 
     /// Adjusts the step: longer after the same direction twice, shorter after a turn or a stop.
     fn refine(&mut self, direction: i32) {
+        assert!((-1..=1).contains(&direction), "an adjustment goes down, up or nowhere");
         self.step += if direction == self.direction {
             1
         } else if direction == 0 || self.direction != 0 {
@@ -166,6 +167,7 @@ fn above(lifespan: u32) -> u32 {
 /// The lifespan at which the curve of sorted lifespans is farthest from a straight line between its
 /// ends.
 fn inflection(lifespans: &[u32]) -> u32 {
+    debug_assert!(lifespans.len() > 1 && lifespans.is_sorted(), "a curve has two ends");
     let lifespan = |i: usize| f64::from(lifespans[i]);
     let last = lifespans.len() - 1;
     let (from, to) = (lifespan(0), lifespan(last));

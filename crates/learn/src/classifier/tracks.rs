@@ -134,6 +134,8 @@ impl Tracks {
 
     /// Follows a chosen page from this write on.
     pub(super) fn follow(&mut self, lba: u32, before: Hidden) {
+        debug_assert!(!self.open.contains_key(&lba), "a page is followed once at a time");
+        debug_assert!(self.tracks.len() < TRACKS, "a window has a place for the track");
         let writes = [TrackedWrite::default(); LENGTH];
         self.open.insert(lba, self.tracks.len() as u32);
         self.tracks.push(Track { lba, before, writes, len: 0 });
@@ -145,6 +147,7 @@ impl Tracks {
         let Some(&track) = self.open.get(&lba) else { return false };
         let track = &mut self.tracks[track as usize];
         debug_assert_eq!(track.lba, lba);
+        debug_assert!(track.len < self.length, "a track that goes on has room");
         track.put(*digits, now);
         true
     }

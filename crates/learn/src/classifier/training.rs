@@ -77,6 +77,7 @@ impl Training {
 
     /// Learns from the next batch of the epoch.
     pub(super) fn work(&mut self) {
+        debug_assert!(self.goes_on(), "an epoch that goes on has tracks left");
         let batch = &self.order[self.done..(self.done + BATCH).min(self.order.len())];
         self.done += batch.len();
         self.gradient.values.fill(0.0);

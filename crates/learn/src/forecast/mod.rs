@@ -136,6 +136,7 @@ impl Forecaster for LifespanForecaster {
             return true;
         }
         let batch = &self.order[self.done..(self.done + BATCH).min(self.order.len())];
+        assert!(!batch.is_empty(), "a pass that goes on has lessons left");
         self.done += batch.len();
         network::learn(&self.values, &self.lessons, batch, &mut self.gradient);
         let share = 1.0 / batch.len() as f32;

@@ -13,7 +13,11 @@ const INPUTS: usize = size_of::<ForecastInputs>() / size_of::<f32>();
 const UNITS: usize = 2 * LANES;
 /// Outputs in a row of weights. A row fills a vector; outputs beyond the classes are unused.
 const OUTPUTS: usize = LANES;
-const _: () = assert!(FORECAST_CLASSES <= OUTPUTS);
+const _: () = {
+    assert!(FORECAST_CLASSES <= OUTPUTS, "each class has an output");
+    assert!(INPUTS * size_of::<f32>() == size_of::<ForecastInputs>(), "inputs are numbers");
+    assert!(UNITS.is_multiple_of(4), "an output is a sum of four parts");
+};
 
 /// The start of each layer in the column of lanes: its weights, a row for each of its inputs, then
 /// its biases.
@@ -105,6 +109,7 @@ fn follow(
     TrainingSample { inputs, class }: &TrainingSample,
     gradient: &mut [UnitLanes; END],
 ) {
+    debug_assert!(usize::from(*class) < FORECAST_CLASSES, "a lesson is of a class");
     let Activations { first, second, outputs } = Activations::of(values, inputs);
     let mut slopes = shares(&outputs);
     slopes[usize::from(*class)] -= 1.0;
@@ -148,6 +153,8 @@ impl Activations {
 /// one.
 #[inline(always)]
 fn sums<const IN: usize>(layer: &[UnitLanes], inputs: &[f32; IN]) -> [UnitLanes; 2] {
+    const { assert!(IN.is_multiple_of(2), "a sum has two parts") };
+    debug_assert_eq!(layer.len(), 2 * (IN + 1), "two rows for each input, and the biases");
     let (mut low, mut high) = (layer[2 * IN], layer[2 * IN + 1]);
     let (mut low2, mut high2) = ([0.0; LANES], [0.0; LANES]);
     let mut k = 0;
@@ -212,6 +219,7 @@ fn add_slopes<const IN: usize, const ROW: usize>(
 /// added up in a fixed order, sixteen at a time.
 #[inline(always)]
 fn back<const OUT: usize>(turned: &[Units; OUT], slopes: &[f32; OUT], inputs: &Units) -> Units {
+    const { assert!(OUT.is_multiple_of(LANES), "terms are added sixteen at a time") };
     let mut sums = [0.0; UNITS];
     let mut from = 0;
     while from < OUT {

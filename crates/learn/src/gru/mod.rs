@@ -63,6 +63,7 @@ impl Network {
     /// Adds a row's weighted features of a write.
     #[inline(always)]
     fn add_input(&self, row: usize, input: &[PageLanes], sums: &mut PageLanes) {
+        debug_assert!((row + 1) * input.len() <= self.input_weights.len(), "a row for each unit");
         weigh(&self.input_weights[row * input.len()..], input, sums);
     }
 
@@ -126,6 +127,7 @@ impl Gru {
         features: &[Feature],
         bias: f32,
     ) -> Gru {
+        assert_eq!(features.len(), layout.width(), "each feature has a scale");
         let input = |column: usize| {
             let Feature { mean, deviation, .. } = features[column];
             let scale = if deviation > 0.0 { 1.0 / deviation } else { 0.0 };

@@ -55,6 +55,8 @@ impl Confusion {
             (false, true) => &mut self.false_negatives,
             (false, false) => &mut self.true_negatives,
         } += 1.0;
+        let bounded = |count: &f32| (0.0..=Self::LARGEST).contains(count);
+        debug_assert!(self.counts().iter().all(bounded), "fading bounds the counts");
     }
 
     /// True if the model's predictions are good enough to use.

@@ -82,6 +82,7 @@ impl Online {
         if !is_over {
             return false;
         }
+        assert!(self.known.len() <= REMEMBERED, "a new sample takes the place of the oldest");
         let frozen = self.known.frozen_samples();
         if self.known.len() >= FEWEST && (1..self.known.len()).contains(&frozen) {
             self.train();
@@ -121,6 +122,8 @@ impl Recogniser for Online {
         if self.wants_hotness() && pages.hotness.is_none() {
             return;
         }
+        let columns = [pages.pasts.len(), taken.len(), follow.len()];
+        assert_eq!(columns, [pages.lbas.len(); 3], "columns of the same pages");
         while self.learn(pages.now, pages.valid) {}
         let is_trained = self.trainings > 0;
         let row = &mut self.row;

@@ -103,6 +103,7 @@ impl Watch {
     }
 
     fn label(&mut self, epoch: &Epoch, mut visit: impl FnMut(&Labelled<'_>)) {
+        assert_eq!(epoch.rows.len(), epoch.samples.len() * self.width, "each sample has a row");
         // All but the newest entries are in order already, which makes the stable sort fast.
         self.ends.sort();
         for (sample, row) in epoch.samples.iter().zip(epoch.rows.chunks_exact(self.width)) {
@@ -133,6 +134,8 @@ impl Watch {
     /// Watches a page from now on, in a place that [`Watch::choose`] gave.
     pub(super) fn put(&mut self, place: usize, lba: u32, row: &[f32], taken: Option<bool>) {
         let (epoch, sample) = (&mut self.current, WatchedPage { lba, time: self.now, taken });
+        assert!(place <= epoch.samples.len(), "a sample has a place that was chosen");
+        assert_eq!(row.len(), self.width, "each feature has a value");
         epoch.latest = self.now;
         match epoch.samples.get_mut(place) {
             Some(replaced) => {

@@ -45,6 +45,7 @@ impl Default for Groups {
 impl Groups {
     /// Groups without sizes: all up to the class `last` share a pool.
     pub(crate) fn up_to(last: usize) -> Self {
+        assert!(last < CLASSES, "each group has a queue");
         Groups { last, ..Groups::default() }
     }
 
@@ -84,6 +85,7 @@ impl Groups {
     /// A zone was sealed.
     pub(crate) fn sealed(&mut self, zone: u32, class: usize) {
         if class < self.sizes.len() {
+            debug_assert!(!self.queues[class].contains(&zone), "a zone is in its queue once");
             self.queues[class].push_back(zone);
         }
     }
@@ -116,7 +118,9 @@ impl Groups {
             self.give(zone, group + 1, choice);
         }
         let first = self.sizes.len();
-        choice.victims.extend(self.pool.pick(first, zones, policy, choice));
+        let victim = self.pool.pick(first, zones, policy, choice);
+        debug_assert!(victim.is_none_or(|zone| zones.is_candidate(zone)), "a victim has garbage");
+        choice.victims.extend(victim);
         !choice.victims.is_empty() || self.sizes.is_empty()
     }
 
@@ -126,6 +130,7 @@ impl Groups {
 
     /// Moves a zone to another group.
     fn give(&mut self, zone: u32, group: usize, choice: &mut Choice) {
+        assert!(group <= self.sizes.len(), "a zone joins the next group, or the pool");
         choice.relabelled.push((zone, group as u8));
         self.sealed(zone, group);
     }
@@ -144,6 +149,7 @@ impl Groups {
         self.sizes.extend(sizes);
         let first = self.sizes.len();
         let last = first + parts - 1;
+        assert!(parts > 0 && last < CLASSES, "each group has a class");
         let was = std::mem::replace(&mut self.last, last);
         let new_class = |class: usize| if class >= was || class >= last { last } else { class };
         self.enqueue(zones, choice, new_class);
@@ -183,6 +189,7 @@ impl Groups {
     pub(crate) fn merge(&mut self, first: usize) {
         self.sizes.truncate(first);
         self.last = (first.max(1) + POOLED - 1).max(self.last).min(CLASSES - 1);
+        assert!(self.sizes.len() <= self.last, "the last group has no size");
         self.queues[first..].iter_mut().for_each(VecDeque::clear);
     }
 

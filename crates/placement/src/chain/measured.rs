@@ -12,6 +12,7 @@ struct Victims {
 
 impl Victims {
     fn add(&mut self, pages: u32, valid: u32) {
+        assert!(valid <= pages, "a victim has no more valid pages than slots");
         self.pages += u64::from(pages);
         self.valid += u64::from(valid);
     }
@@ -83,6 +84,7 @@ impl Measured {
 
     /// Ends the window of the write amplification once it is `length` user writes long.
     pub(crate) fn at(&mut self, now: u32, length: u32) {
+        assert!(length > 0, "a window has user writes");
         let (from, copied) = *self.window.get_or_insert((now, self.copied));
         let written = now.wrapping_sub(from);
         if written >= length {
@@ -121,6 +123,7 @@ impl Measured {
     /// The hot group as it was measured during `written` user writes. One that had no victim has
     /// the zones that its writes fill.
     pub(crate) fn hot(&self, written: u32) -> Hot {
+        debug_assert!(self.hot_writes <= u64::from(written), "hot writes are user writes");
         let share = self.hot_writes as f64 / f64::from(written.max(1));
         if share <= 0.0 {
             return Hot::NONE;

@@ -85,6 +85,7 @@ impl Chain {
     /// less than [`MOST_GROUPS`].
     #[must_use]
     pub(crate) fn with_group(mut self, place: usize) -> Self {
+        assert!(place < self.groups && self.groups < MOST_GROUPS, "a chain has room for a group");
         self.zones.copy_within(place..self.groups, place + 1);
         self.zones[place] = 0;
         self.groups += 1;
@@ -151,6 +152,7 @@ pub(crate) fn predict(
     // Frozen pages are written to the last group once and stay.
     let staying = if space.frozen > 0.0 { entering * survival.endless() / past_hot } else { 0.0 };
     copied += (rate - staying).max(0.0) * rewritten / (1.0 - rewritten);
+    debug_assert!(copied >= 0.0, "no group copies less than nothing");
     valid[chain.len() - 1] = rewritten;
     Some(Prediction { waf: 1.0 + copied, valid })
 }

@@ -32,7 +32,12 @@ impl Pool {
         for &(zone, class) in &choice.relabelled {
             self.garbage[zone as usize] = of_pool(class, columns.garbage[zone as usize]);
         }
-        policy.pick(&zones.with_garbage(&self.garbage))
+        let victim = policy.pick(&zones.with_garbage(&self.garbage));
+        debug_assert!(
+            victim.is_none_or(|zone| self.garbage[zone as usize] > 0),
+            "a victim of the pool lies in it"
+        );
+        victim
     }
 
     /// Bytes held.

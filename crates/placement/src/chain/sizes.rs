@@ -49,6 +49,7 @@ struct Sizing {
 impl Clusters {
     /// Clusters with these cuts, of the lifespans that end within `writes` user writes.
     pub(crate) fn new(cuts: Vec<u32>, lifespans: &BTreeMap<u32, u64>, writes: usize) -> Self {
+        debug_assert!(cuts.is_sorted(), "a cluster is searched by its cuts");
         let share = |(&lifespan, &count): (&u32, &u64)| {
             (f64::from(lifespan.max(1)), count as f64 / writes.max(1) as f64)
         };
@@ -102,6 +103,7 @@ impl Clusters {
     fn predict(&self, times: &[f64], volume: &SizedVolume) -> Option<Sizing> {
         let SizedVolume { zones, zone_pages, valid, frozen } = *volume;
         let last = times.len();
+        assert_eq!(last, self.cuts.len(), "each group but the last has a time");
         // The pages that come to each group: the lifespan that is left to them, and their rate.
         let mut coming = vec![Vec::new(); last + 1];
         for &(lifespan, rate) in &self.lifespans {

@@ -20,6 +20,8 @@ impl SurvivalCurve {
     /// The curve through the shares that live for 0, 1, 2... units of `unit` user writes or longer.
     /// The shares begin with 1 and never rise.
     pub(crate) fn new(unit: f64, alive: Vec<f64>) -> Self {
+        assert!(unit > 0.0 && !alive.is_empty(), "a curve has a beginning");
+        debug_assert!(alive.is_sorted_by(|a, b| a >= b), "nobody rises from the dead");
         let mut area = Vec::with_capacity(alive.len());
         let mut lived = Vec::with_capacity(alive.len());
         let (mut below, mut sum) = (0.0, 0.0);

@@ -3,7 +3,7 @@
 //! Our readings: an interval is estimated in zones; a recency bit stands for an eighth of a
 //! capacity; the write count of a chunk of 2 MiB is halved after each capacity of user writes.
 
-use crate::{ForecastInputs, PageState, UserWrite};
+use crate::{FORECAST_CLASSES, ForecastInputs, PageState, UserWrite};
 
 /// Recency bits, each for one part of a capacity.
 const PARTS: u32 = 8;
@@ -16,6 +16,11 @@ const WRITTEN: u8 = 1 << 4;
 const AWAITED: u8 = 1 << 5;
 /// Bits of [`Habit::marks`]: the forecast class plus one; 0 if there is no forecast to follow.
 const FORECAST: u8 = 15;
+const _: () = {
+    assert!(PARTS == u8::BITS, "each part has a bit");
+    assert!(WRITTEN & AWAITED == 0 && FORECAST & (WRITTEN | AWAITED) == 0, "marks are apart");
+    assert!(FORECAST_CLASSES < FORECAST as usize, "each class has a mark");
+};
 
 /// The state of a page in DOGI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
@@ -53,6 +58,7 @@ impl Habit {
     /// Keeps the class that was forecast for the version.
     #[inline(always)]
     pub fn keep_forecast(&mut self, class: usize) {
+        debug_assert!(class < FORECAST_CLASSES, "a forecast is one of the classes");
         self.marks = self.marks & !FORECAST | (class as u8 + 1).min(FORECAST);
     }
 

@@ -50,6 +50,7 @@ impl RangeDivision {
     /// The group of a class.
     #[inline(always)]
     pub(crate) fn group(&self, class: usize) -> usize {
+        debug_assert!(class < FORECAST_CLASSES, "a class of lifespans");
         let first = &self.first[1..self.groups];
         1 + first.iter().filter(|&&first| class >= first).count()
     }
@@ -63,6 +64,7 @@ impl RangeDivision {
 
     /// The user writes for which a group before the last keeps its zones.
     pub(crate) fn range(&self, group: usize, ranges: &Ranges) -> u32 {
+        assert!((1..self.groups).contains(&group), "only groups before the last have a range");
         ranges.bound(self.first[group] - 1).unwrap_or(u32::MAX)
     }
 
@@ -116,6 +118,11 @@ pub(crate) fn divide(
     }
     let (mut division, waf) = best?;
     division.after = std::array::from_fn(|class| after(&division, class, outcomes, ranges) as u8);
+    debug_assert_eq!(
+        RangeDivision::of_bytes(&division.bytes()),
+        Some(division),
+        "a division that is found can be recalled"
+    );
     Some((division, waf))
 }
 

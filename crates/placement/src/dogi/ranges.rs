@@ -15,9 +15,10 @@ impl Ranges {
     pub(crate) fn new(capacity: u32) -> Self {
         let bound =
             |class: usize| (u64::from(capacity) << class).div_ceil(100).max(class as u64 + 1);
-        Ranges {
-            bounds: std::array::from_fn(|class| bound(class).min(u64::from(NEVER - 1)) as u32),
-        }
+        let bounds: [u32; _] =
+            std::array::from_fn(|class| bound(class).min(u64::from(NEVER - 1)) as u32);
+        assert!(bounds.is_sorted(), "a class is searched by its bounds");
+        Ranges { bounds }
     }
 
     /// The class of a lifespan.

@@ -68,6 +68,7 @@ impl Samples {
 
     /// Takes a write as a sample. False if there is no room for it.
     pub(crate) fn take(&mut self, lba: u32, now: u32, inputs: ForecastInputs) -> bool {
+        debug_assert!(self.wants(now), "samples are taken when one is due");
         self.next = now.wrapping_add(1 + self.chance.below(2 * self.stride - 1));
         let place = self.place(lba);
         let is_taken = self.awaited[place].0 != u32::MAX;

@@ -9,7 +9,7 @@
 use super::outcomes::Outcomes;
 use super::ranges::Ranges;
 use super::samples::{Samples, WriteSample};
-use crate::{ForecastInputs, Forecaster, TrainingSample};
+use crate::{FORECAST_CLASSES, ForecastInputs, Forecaster, TrainingSample};
 
 /// Capacities of user writes before the first samples.
 const WAIT: u32 = 2;
@@ -74,7 +74,9 @@ impl TrainingSchedule {
     /// The forecast class; `None` until the forecaster is trained.
     #[inline(always)]
     pub(crate) fn forecast(&self, inputs: &ForecastInputs) -> Option<usize> {
-        self.forecaster.is_trained().then(|| self.forecaster.forecast(inputs))
+        let forecast = self.forecaster.is_trained().then(|| self.forecaster.forecast(inputs));
+        debug_assert!(forecast.is_none_or(|class| class < FORECAST_CLASSES), "one of the classes");
+        forecast
     }
 
     /// A page is written at `now`.

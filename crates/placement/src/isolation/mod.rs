@@ -281,6 +281,8 @@ impl<I: Isolation> Scheme for Isolated<I> {
         if lbas.is_empty() {
             return;
         }
+        assert_eq!(classes.len(), lbas.len(), "each page of a victim gets a class");
+        assert_eq!(states.len(), lbas.len(), "each page of a victim has a state");
         self.states.clear();
         self.states.extend(states.iter().map(|page| page.predictor));
         self.scores.clear();
@@ -288,7 +290,10 @@ impl<I: Isolation> Scheme for Isolated<I> {
         let pages = Pages { lbas, states: &self.states, hotness, last };
         self.predictor.score_victim(victim, &pages, &mut self.scores);
         for (class, &score) in classes.iter_mut().zip(&self.scores) {
-            *class = self.frozen_class(score).map(|class| class as u8);
+            *class = self.frozen_class(score).map(|class| {
+                debug_assert!(class < self.classes(), "frozen pages have classes of the scheme");
+                class as u8
+            });
         }
     }
 

@@ -109,6 +109,8 @@ impl Predictor for Recognition {
     fn score_victim(&mut self, victim: &Victim, pages: &Pages<'_, Past>, scores: &mut [f32]) {
         let Recognition { frozen, follow, confidence, .. } = self;
         let Pages { lbas, states: pasts, hotness, last } = *pages;
+        assert_eq!(pasts.len(), lbas.len(), "each page has a past");
+        assert_eq!(scores.len(), lbas.len(), "each page has a score");
         follow.clear();
         follow.resize(lbas.len(), false);
         let (now, valid) = (victim.now, victim.valid as u32);

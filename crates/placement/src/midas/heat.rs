@@ -17,6 +17,7 @@ pub(crate) struct Heat {
 
 /// The counter value at which a page is hot.
 const HOT: u8 = 3;
+const _: () = assert!(HOT < 1 << (u8::BITS / 4), "a byte has four counters");
 
 #[derive(Clone, Debug, Default)]
 struct Threshold {

@@ -117,6 +117,7 @@ impl Intervals {
     /// by the ends of the epoch; to make up for those, an observed interval weighs more the longer
     /// it is. The last version of an LBA that was written more than once does not count.
     pub(crate) fn survival(&self) -> SurvivalCurve {
+        assert!(!self.counts.is_empty(), "an epoch was begun");
         let last = self.counts.len() - 1;
         let epoch = last as f64;
         let mut shares: Vec<f64> = (0u32..)
@@ -147,6 +148,7 @@ impl Intervals {
     /// as long as it was observed. A version that is older than the epoch counts from its age at
     /// the start of the epoch on.
     pub(crate) fn survival_with_unseen_ends(&self, now: u32) -> SurvivalCurve {
+        assert!(!self.counts.is_empty(), "an epoch was begun");
         let mut alive = Vec::with_capacity(self.counts.len());
         let left = self.ages(now);
         let born: u32 = self.counts.iter().sum::<u32>()
@@ -246,6 +248,7 @@ impl RecentUnit {
         let place = place & (self.last.len() - 1);
         let (held, at) = std::mem::replace(&mut self.last[place], (lba, now));
         let since = now.wrapping_sub(self.from);
+        debug_assert!(since < 2 * self.unit && self.left > 0, "writes outside are not watched");
         if since >= self.unit {
             self.watched += 1;
             self.short += u64::from(held == lba && now.wrapping_sub(at) < self.unit);
@@ -258,6 +261,7 @@ impl RecentUnit {
 
     /// Share of the writes whose interval was shorter than a unit.
     fn share(&self) -> f64 {
+        assert!(self.short <= self.watched, "short intervals end in watched writes");
         if self.watched == 0 { 0.0 } else { self.short as f64 / self.watched as f64 }
     }
 }

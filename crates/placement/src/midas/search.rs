@@ -46,6 +46,8 @@ pub(crate) fn search(
             break;
         }
     }
+    let given: u32 = best.chain.iter().sum();
+    assert_eq!(best.hot.zones + given, space.zones, "all zones are given away");
     Some(best)
 }
 
@@ -106,6 +108,7 @@ impl Search<'_> {
     /// The best division in which the group at `place` exchanges zones with the last one.
     fn resize(&self, hot: Hot, mut chain: Chain, place: usize) -> Option<Division> {
         let end = chain.len() - 1;
+        assert!(place < end, "a group exchanges zones with the last one, not with itself");
         let both = chain[place] + chain[end];
         let reserve = (self.space.zones / SMALLEST_PART).max(1);
         let largest = both.checked_sub(reserve)?;
@@ -171,7 +174,9 @@ fn best_size(largest: u32, cost: &mut impl FnMut(u32) -> Option<f64>) -> Option<
         consider(&mut best, (center + step).min(largest));
         step /= 2;
     }
-    best.map(|(_, size)| size)
+    let size = best.map(|(_, size)| size);
+    assert!(size.is_none_or(|size| (1..=largest).contains(&size)), "a size is in its range");
+    size
 }
 
 #[cfg(test)]

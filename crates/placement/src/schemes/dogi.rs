@@ -249,6 +249,7 @@ impl Scheme for Dogi {
     }
 
     fn on_reclaimed(&mut self, _: &ZoneEvent) {
+        assert!(self.zones > 0, "a zone is opened before it is reclaimed");
         self.zones -= 1;
     }
 

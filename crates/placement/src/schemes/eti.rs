@@ -106,6 +106,7 @@ impl Eti {
     /// The extent of a page.
     #[inline(always)]
     fn find(&self, lba: u32) -> usize {
+        debug_assert!(self.starts[0] == 0 && lba < self.end, "an extent has each page");
         self.starts.partition_point(|&start| start <= lba) - 1
     }
 
@@ -152,6 +153,10 @@ impl Eti {
     #[cold]
     fn split(&mut self, extent: usize, first: u32, after: u32) -> usize {
         let (end, count) = (self.end_of(extent), self.counts[extent]);
+        assert!(
+            self.starts[extent] <= first && first < after && after <= end,
+            "an extent is split within"
+        );
         let part = extent + usize::from(first > self.starts[extent]);
         let added = part - extent + usize::from(after < end);
         // Makes room for both new extents at once: the rest of the table moves only once.
@@ -166,6 +171,8 @@ impl Eti {
             self.starts[part + 1] = after;
             self.counts[part + 1] = count;
         }
+        assert_eq!(self.starts.len(), self.counts.len(), "each extent has a count");
+        debug_assert!(self.starts.is_sorted_by(|a, b| a < b), "an extent is searched by its start");
         part
     }
 

@@ -229,6 +229,7 @@ impl Scheme for Midas {
     }
 
     fn on_sealed(&mut self, zone: &ZoneEvent, _: &ZoneView<'_>) {
+        debug_assert!(self.sealed_at[zone.zone as usize].is_none(), "an open zone is sealed");
         self.sealed_at[zone.zone as usize] = Some(zone.now);
         self.groups.sealed(zone.zone, zone.class);
     }
@@ -246,6 +247,7 @@ impl Scheme for Midas {
 
     fn on_reclaimed(&mut self, zone: &ZoneEvent) {
         self.groups.reclaimed(zone.zone, zone.class);
+        assert!(self.zones > 0, "a zone is opened before it is reclaimed");
         self.zones -= 1;
     }
 
@@ -255,6 +257,7 @@ impl Scheme for Midas {
         let from = choice.relabelled.len();
         let found = self.groups.pick(zones, policy, choice);
         for &(zone, class) in &choice.relabelled[from..] {
+            assert!(class > 0, "a zone that leaves a group uncopied joins the next one");
             self.measured.passed(usize::from(class) - 1, zones.valid(zone));
         }
         if !found {

@@ -100,6 +100,7 @@ impl Scheme for MultiLog {
 
     fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneView<'_>) {
         let garbage = u64::from(zones.garbage(victim.zone));
+        assert!(garbage <= self.zone_pages, "garbage lies in its zone");
         let log = &mut self.logs[victim.class];
         log.valid = log.valid.saturating_sub(self.zone_pages - garbage);
         log.garbage += garbage;

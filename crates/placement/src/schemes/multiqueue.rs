@@ -55,6 +55,7 @@ struct QueuedChunk {
     expires: u64,
 }
 
+const _: () = assert!(size_of::<QueuedChunk>() == 32, "two chunks share a cache line");
 const UNTOUCHED: QueuedChunk = QueuedChunk {
     count: 0,
     previous: NONE,
@@ -162,6 +163,7 @@ impl Queues {
         let chunk = &mut chunks[id as usize];
         if chunk.count > self.hottest.1 {
             self.hottest = (id, chunk.count);
+            debug_assert!(chunk.touched <= now, "time goes on");
             self.lifetime = now - chunk.touched;
         }
         chunk.touched = now;
@@ -189,11 +191,17 @@ impl Queues {
         if from > 0 {
             let ends = &mut self.ends[usize::from(from)];
             match previous {
-                NONE => ends.head = next,
+                NONE => {
+                    debug_assert_eq!(ends.head, id, "a chunk behind no other is the head");
+                    ends.head = next;
+                }
                 p => chunks[p as usize].next = next,
             }
             match next {
-                NONE => ends.tail = previous,
+                NONE => {
+                    debug_assert_eq!(ends.tail, id, "a chunk before no other is the tail");
+                    ends.tail = previous;
+                }
                 n => chunks[n as usize].previous = previous,
             }
         }

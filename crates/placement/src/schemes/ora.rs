@@ -106,6 +106,7 @@ impl Scheme for Ora {
         let groups = (2..most).find(enough).unwrap_or(most);
         let clusters =
             Clusters::new(cuts(groups), &histogram(ending(), MODEL_BITS), lifespans.len());
+        assert!(clusters.len() <= MOST, "each cluster has a group");
         Ok(Ora {
             groups: Groups::up_to(clusters.len()),
             clusters,
@@ -145,6 +146,7 @@ impl Scheme for Ora {
 
     fn on_reclaimed(&mut self, zone: &ZoneEvent) {
         self.groups.reclaimed(zone.zone, zone.class);
+        assert!(self.zones > 0, "a zone is opened before it is reclaimed");
         self.zones -= 1;
     }
 

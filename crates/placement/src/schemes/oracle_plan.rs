@@ -99,6 +99,7 @@ impl OraclePlan {
 
 /// The largest rate, over all waits, of saved copies over the garbage held meanwhile.
 fn rate_of_waiting(deaths: &[u32], (now, end): (u32, u32), (valid, garbage): (f32, f32)) -> f32 {
+    debug_assert!(deaths.is_sorted(), "the next death is searched by time");
     let (mut best, mut held, mut dead) = (0.0f32, 0.0, 0.0);
     let mut from = now;
     let left = &deaths[deaths.partition_point(|&death| death <= now)..];
@@ -139,8 +140,11 @@ impl Scheme for OraclePlan {
         let lifespans =
             setup.lifespans.ok_or(BuildError::NeedsForesight { name: Self::INFO.name })?;
         let zone_pages = setup.zone_pages;
+        let cuts = plan(lifespans, zone_pages, most - 1);
+        assert!(cuts.is_sorted(), "a class is searched by its cuts");
+        assert!(cuts.len() + 2 <= most, "frozen pages have a class behind the planned ones");
         Ok(OraclePlan {
-            cuts: plan(lifespans, zone_pages, most - 1),
+            cuts,
             classes: most,
             zone_pages,
             end: lifespans.len() as u32,
@@ -180,6 +184,7 @@ impl Scheme for OraclePlan {
         fate.rate = None;
         fate.deaths.clear();
         std::mem::swap(&mut fate.deaths, &mut self.filling[zone.class]);
+        assert!(fate.deaths.len() <= self.zone_pages as usize, "a page of the zone dies once");
         fate.deaths.sort_unstable();
     }
 

@@ -90,6 +90,7 @@ impl Scheme for Sfr {
         let last = last.min(self.chunks.len() - 1);
         for id in (request.lba >> CHUNK_SHIFT) as usize..=last {
             let chunk = &mut self.chunks[id];
+            debug_assert!(chunk.touched <= now, "time goes on");
             let halvings = u32::try_from((now - chunk.touched) / self.half_life);
             let count = halvings.ok().and_then(|n| chunk.count.checked_shr(n)).unwrap_or(0);
             let count = count.saturating_add(1);

@@ -162,6 +162,7 @@ impl Scheme for Sfs {
             self.open[zone.class] = 0;
         }
         self.sort(zones);
+        debug_assert!(!self.sealed.contains(&zone.zone), "a zone is sealed once");
         let rank = zones.rank(zone.zone);
         let place = self.sealed.partition_point(|&z| zones.rank(z) < rank);
         self.sealed.insert(place, zone.zone);
@@ -198,6 +199,10 @@ impl Sfs {
         if zones.is_ranked() && !self.sealed.is_sorted_by_key(|&z| zones.rank(z)) {
             self.sealed.sort_by_key(|&z| zones.rank(z));
         }
+        debug_assert!(
+            self.sealed.is_sorted_by_key(|&z| zones.rank(z)),
+            "a zone's place is searched by rank"
+        );
     }
 
     /// Fits the centres to the sealed zones.
@@ -257,6 +262,7 @@ fn nearest(centres: &[f64], hotness: f64) -> usize {
 /// A round of k-means: every point goes to the nearest centre (the first among equals), every
 /// centre to the mean of its points, or to 0 if it has none. Returns true if no centre moved.
 fn k_means(points: &[f64], groups: &mut Vec<u64>, centres: &mut [f64]) -> bool {
+    assert!(centres.len() <= NUMBERS.len(), "each centre has a lane");
     groups.resize(points.len(), 0);
     group(points, groups, centres);
     match centres.len() {

@@ -83,6 +83,7 @@ impl Scheme for TwoRFifo {
     }
 
     fn on_opened(&mut self, zone: &ZoneEvent) {
+        debug_assert!(!self.list.contains(&zone.zone), "a zone is in the list once");
         self.list.push(zone.zone);
     }
 
@@ -90,6 +91,7 @@ impl Scheme for TwoRFifo {
         if let Some(place) = self.list.iter().position(|&z| z == zone.zone) {
             self.list.remove(place);
             self.scan -= usize::from(place < self.scan);
+            assert!(self.scan <= self.list.len(), "a scan goes on in the list");
         }
     }
 

@@ -141,7 +141,9 @@ impl Scheme for Warcip {
             self.marked = None;
             self.clusters.remove(place);
             self.centres.remove(place);
+            assert!(!self.clusters.is_empty(), "a page finds a cluster");
         }
+        assert_eq!(self.centres.len(), self.clusters.len(), "each cluster has a centre");
         self.sealed += 1;
         if self.sealed == LOOK {
             self.sealed = 0;
@@ -201,6 +203,7 @@ impl Warcip {
             let idle = self.clusters.iter().find(|c| c.writes < self.zone_pages);
             self.marked = idle.map(|c| c.class);
         }
+        assert!(self.clusters.len() < self.classes, "each cluster has a class of its own");
         self.clusters.iter_mut().for_each(|c| c.writes = 0);
     }
 }

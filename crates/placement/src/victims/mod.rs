@@ -84,6 +84,7 @@ fn best_by(
     let mut best: Option<(f64, u32)> = None;
     for zone in candidates {
         let s = score(zone);
+        debug_assert!(zones.is_candidate(zone) && !s.is_nan(), "candidates have an order");
         let better = best.is_none_or(|(top, holder)| {
             s > top || (s == top && zones.rank(zone) < zones.rank(holder))
         });

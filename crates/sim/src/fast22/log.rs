@@ -125,6 +125,7 @@ impl<'a> Fast22Log<'a> {
     }
 
     fn slot(&self, zone: u32, offset: u32) -> u32 {
+        debug_assert!(offset < self.options.zone_pages, "a slot of the zone");
         zone * self.options.zone_pages + offset
     }
 
@@ -227,6 +228,8 @@ impl<'a> Fast22Log<'a> {
         self.scheme.on_victim(&victim, &self.zones.view(self.now));
         self.relocate(&victim)?;
         self.counts.zones_reclaimed += 1;
+        assert!(u64::from(garbage) <= self.garbage, "a victim's garbage is counted");
+        assert!(u64::from(self.options.zone_pages) <= self.written, "a victim's pages are counted");
         self.garbage -= u64::from(garbage);
         self.written -= u64::from(self.options.zone_pages);
         self.zones.table.free(zone);
@@ -294,6 +297,7 @@ impl<'a> Fast22Log<'a> {
     }
 
     fn open_zone(&mut self, class: usize) -> Result<OpenZone, LogError> {
+        debug_assert!(self.open[class].is_none(), "a class has one open zone");
         if self.free.is_empty() {
             self.grow()?;
         }
@@ -382,6 +386,7 @@ impl Machine for Fast22Log<'_> {
             let entry = std::mem::replace(&mut self.map[lba as usize], MapEntry::zeroed());
             let zone = entry.slot / self.options.zone_pages;
             if zone > 0 {
+                assert!(self.valid > 0, "a valid page is counted");
                 self.valid -= 1;
                 self.garbage += u64::from(self.zones.table.is_sealed(zone));
                 self.zones.table.discard(zone, 1);

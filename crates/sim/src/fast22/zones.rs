@@ -24,7 +24,10 @@ impl Zones {
     pub(super) fn add(&mut self) -> u32 {
         self.sealed_at.push(0);
         self.ranks.push(0);
-        self.table.add()
+        let zone = self.table.add();
+        let columns = [self.sealed_at.len(), self.ranks.len()];
+        assert_eq!(columns, [self.table.len(); 2], "columns of one table");
+        zone
     }
 
     pub(super) fn open(&mut self, zone: u32, class: usize, now: u32) {
@@ -57,6 +60,7 @@ impl Zones {
     /// The place of a zone in the order of iteration: by bucket, then in the order of opening.
     fn rank(&self, zone: u32) -> u64 {
         let serial = self.table.open_order(zone);
+        debug_assert!(self.buckets.is_power_of_two() && serial < 1 << 40, "a rank has two parts");
         let bucket = (serial ^ (serial >> 16)) & (self.buckets - 1);
         bucket << 40 | serial
     }

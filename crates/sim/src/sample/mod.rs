@@ -119,6 +119,8 @@ fn walk(
 ) {
     let begins = |i: usize| volume.starts.as_ref().is_none_or(|starts| starts.get(i));
     let mut trims = volume.trims.iter().peekable();
+    let known = volume.lifespans.as_ref().map(Vec::len);
+    assert_eq!(known, Some(volume.words.len()), "each write has a lifespan");
     let lifespans = volume.lifespans.iter().flatten();
     for (i, (&word, &lifespan)) in volume.words.iter().zip(lifespans).enumerate() {
         while let Some(trim) = trims.next_if(|trim| trim.at <= i) {

@@ -34,6 +34,7 @@ impl Parts {
         let share = |share: f64| (end as f64 * share) as u64;
         let known = if how.split == SampleSplit::Time { share(TO_TRAIN) } else { end };
         let seeds = |part| SplitMix::new(how.seed.wrapping_mul(4).wrapping_add(part));
+        assert!(known <= end, "training knows a part of the trace");
         Parts {
             split: how.split,
             known,

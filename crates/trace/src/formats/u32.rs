@@ -66,6 +66,7 @@ impl PageNumbers {
     }
 
     fn refill(&mut self) -> Result<(), TraceError> {
+        assert_eq!(self.next, self.filled, "all page numbers in the buffer were taken");
         self.before += self.filled as u64;
         let bytes = self.source.fill(bytemuck::cast_slice_mut(&mut self.buffer))?;
         self.ended = bytes < CHUNK * 4;

@@ -42,6 +42,7 @@ pub(crate) struct Append {
 impl Append {
     /// An empty area of `capacity` pages from `first` on.
     pub(crate) fn new(first: u32, capacity: u32, shape: Oltp) -> Append {
+        assert!(first.checked_add(capacity).is_some(), "all pages of the area have an LBA");
         Append { first, capacity, used: 0, shape, grows: 1.0 / (1.0 + shape.rewrites) }
     }
 
@@ -49,6 +50,7 @@ impl Append {
     ///
     /// Once the area is full no write goes there: its pages are frozen.
     pub(crate) fn sample(&mut self, random: &mut Xoshiro) -> Option<u32> {
+        debug_assert!(self.used <= self.capacity, "the area is appended to while it has room");
         if self.used == self.capacity || !random.chance(self.shape.append) {
             return None;
         }

@@ -28,6 +28,7 @@ impl Flight {
 
     /// Adds the newest commit.
     pub(super) fn push(&mut self, commit: InFlight) {
+        assert!(self.ring.len() <= self.limit, "the oldest commit is waited for first");
         self.ring.push_back(commit);
     }
 

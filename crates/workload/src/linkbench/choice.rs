@@ -27,6 +27,7 @@ const LISTS: f64 = 0.8;
 impl Choice {
     /// Choices among nodes 1 to `nodes`.
     pub(super) fn new(nodes: u64) -> Choice {
+        assert!(nodes > 0, "there is something to choose from");
         let zipf = |theta| Zipf::new(nodes, theta);
         let (node_reads, node_updates) = (zipf(NODE_READS), zipf(NODE_UPDATES));
         Choice { nodes, node_reads, node_updates, lists: zipf(LISTS) }

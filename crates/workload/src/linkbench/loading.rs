@@ -87,6 +87,7 @@ pub(super) fn lists_of(from: NodeId) -> impl Iterator<Item = (ListId, u64)> {
 
 /// The number of links, among a node's first `links`, that are in its list of this kind.
 pub(super) fn links_in(links: u64, kind: LinkType) -> u64 {
+    assert!(kind < LINK_TYPES, "one of the kinds");
     (links + u64::from(LINK_TYPES - 1 - kind)) / u64::from(LINK_TYPES)
 }
 
@@ -94,6 +95,7 @@ pub(super) fn links_in(links: u64, kind: LinkType) -> u64 {
 /// targets of a node's links are known without reading. In a list that is longer than the number of
 /// nodes, the rest goes to numbers that are not nodes.
 pub(super) fn link_at(list: ListId, position: u64, nodes: u64) -> LinkId {
+    assert!((1..=nodes).contains(&list.from), "a list belongs to a node");
     let turn = position * u64::from(LINK_TYPES) + u64::from(list.kind);
     let to = if turn < nodes { (list.from + turn) % nodes + 1 } else { turn + 1 };
     LinkId { list, to }

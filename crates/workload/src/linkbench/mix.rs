@@ -45,6 +45,16 @@ const SHARES: [(RequestKind, u64); 10] = [
     (RequestKind::UpdateLink, 80),
 ];
 
+const _: () = {
+    let (mut all, mut kind) = (0, 0);
+    while kind < SHARES.len() {
+        assert!(SHARES[kind].0 as usize == kind, "kinds are in the order of their numbers");
+        all += SHARES[kind].1;
+        kind += 1;
+    }
+    assert!(all == 1000 && SHARES.len() == KINDS.len(), "the shares of all kinds");
+};
+
 impl RequestKind {
     /// Draws a kind of operation.
     pub(super) fn draw(random: &mut Random) -> RequestKind {

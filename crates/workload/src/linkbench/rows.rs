@@ -65,6 +65,7 @@ pub(super) mod node {
     pub(in crate::linkbench) const VERSION: Field<u64> = Field::at(4);
     /// The number of the last transaction, among its worker's, that wrote the row.
     pub(in crate::linkbench) const TIME: Field<u64> = Field::at(12);
+    const _: () = assert!(KIND.end() == VERSION.start() && VERSION.end() == TIME.start());
     /// Bytes of fixed fields; the payload follows.
     pub(in crate::linkbench) const FIXED: usize = TIME.end();
 }
@@ -78,6 +79,7 @@ pub(super) mod link {
     pub(in crate::linkbench) const VERSION: Field<u32> = Field::at(1);
     /// The number of the last transaction, among its worker's, that wrote the row.
     pub(in crate::linkbench) const TIME: Field<u64> = Field::at(5);
+    const _: () = assert!(VISIBLE.end() == VERSION.start() && VERSION.end() == TIME.start());
     /// Bytes of fixed fields; the payload follows.
     pub(in crate::linkbench) const FIXED: usize = TIME.end();
 }
@@ -90,5 +92,6 @@ pub(super) mod count {
     pub(in crate::linkbench) const VERSION: Field<u64> = Field::at(8);
     /// The number of the last transaction, among its worker's, that wrote the row.
     pub(in crate::linkbench) const TIME: Field<u64> = Field::at(16);
+    const _: () = assert!(LINKS.end() == VERSION.start() && VERSION.end() == TIME.start());
     pub(in crate::linkbench) const FIXED: usize = TIME.end();
 }

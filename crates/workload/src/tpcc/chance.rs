@@ -15,6 +15,7 @@ const C_ITEM: u32 = 5167;
 
 /// NURand (clause 2.1.6): a non-uniform number from `low` to `high`, some being likelier.
 pub(super) fn nurand(random: &mut Random, a: u32, c: u32, low: u32, high: u32) -> u32 {
+    debug_assert!(low <= high && (a + 1).is_power_of_two(), "the numbers of clause 2.1.6");
     let both = random.between(0, a) | random.between(low, high);
     (both + c) % (high - low + 1) + low
 }
@@ -38,6 +39,7 @@ pub(super) fn other_warehouse(
     if scale.warehouses == 1 {
         return home;
     }
+    assert!((1..=scale.warehouses).contains(&home), "home is one of the warehouses");
     let other = random.between(1, scale.warehouses - 1);
     if other < home { other } else { other + 1 }
 }
@@ -52,6 +54,7 @@ const SYLLABLES: [&str; 10] =
 
 /// Spells the last name with a number below 1,000: a syllable for each of the three digits.
 pub(super) fn spell_last_name(number: u32, name: &mut Vec<u8>) {
+    assert!(number < 1000, "a name has three syllables");
     name.clear();
     for digit in [number / 100 % 10, number / 10 % 10, number % 10] {
         name.extend_from_slice(SYLLABLES[digit as usize].as_bytes());

@@ -30,6 +30,17 @@ const CARDS: [(TransactionKind, usize); 5] = [
     (TransactionKind::StockLevel, 4),
 ];
 
+const _: () = {
+    let (mut cards, mut kind) = (0, 0);
+    while kind < CARDS.len() {
+        assert!(CARDS[kind].0 as usize == kind, "kinds are in the order of their numbers");
+        cards += CARDS[kind].1;
+        kind += 1;
+    }
+    assert!(cards == 100, "the deck is whole");
+    assert!(TransactionKind::Trim as usize + 1 == KINDS.len(), "each kind has a name");
+};
+
 /// A worker's deck.
 #[derive(Clone, Debug)]
 pub(super) struct Deck {

@@ -4,7 +4,7 @@ use super::buffers::Buffers;
 use super::chance;
 use super::keys;
 use super::rows::{customer, district, item, order, order_line, stock, warehouse};
-use super::scale::{Customer, District, ItemId, OrderId, Scale, WarehouseId};
+use super::scale::{Customer, DISTRICTS, District, ItemId, OrderId, Scale, WarehouseId};
 use super::session::TpccSession;
 use super::tables::TpccTable;
 use crate::Engine;
@@ -13,6 +13,7 @@ use crate::random::Random;
 
 /// The most lines of an order.
 pub(super) const LINES: usize = 15;
+const _: () = assert!(LINES <= u8::MAX as usize, "a line's number has eight bits");
 
 /// One line of an order.
 #[derive(Clone, Copy, Debug, Default)]
@@ -166,6 +167,7 @@ impl Line {
         self.take(row, self.supplier != home.warehouse);
         session.patch(TpccTable::Stock, &stock_key, 0, &row[..stock::END_OF_ORDER])?;
 
+        assert!((1..=DISTRICTS).contains(&home.number), "a stock has a text for each district");
         let amount = item::PRICE.of(&buffers.other) * i64::from(self.quantity);
         let dist = stock::END_OF_ORDER + stock::DIST * (usize::from(home.number) - 1);
         Ok(Some(Sold {

@@ -102,6 +102,7 @@ impl PopulationPart {
 
 /// The items of a slice, by number.
 fn slice_of(scale: &Scale, slice: u64) -> std::ops::Range<u64> {
+    assert!(slice < SLICES, "one of the slices");
     let start = |slice| u64::from(scale.items) * slice / SLICES + 1;
     start(slice)..start(slice + 1)
 }

@@ -16,6 +16,7 @@ pub(super) mod warehouse {
     /// The sum of all payments made in the warehouse, in cents.
     pub(in crate::tpcc) const YTD: Field<i64> = Field::at(0);
     pub(in crate::tpcc) const TAX: Field<u16> = Field::at(8);
+    const _: () = assert!(YTD.end() == TAX.start(), "fields follow each other");
     /// Bytes of fixed fields; name and address follow.
     pub(in crate::tpcc) const FIXED: usize = TAX.end();
 }
@@ -27,6 +28,10 @@ pub(super) mod district {
     pub(in crate::tpcc) const YTD: Field<i64> = Field::at(0);
     pub(in crate::tpcc) const NEXT_ORDER: Field<u32> = Field::at(8);
     pub(in crate::tpcc) const TAX: Field<u16> = Field::at(12);
+    const _: () = {
+        assert!(YTD.end() == NEXT_ORDER.start(), "fields follow each other");
+        assert!(NEXT_ORDER.end() == TAX.start(), "fields follow each other");
+    };
     /// Bytes of fixed fields; name and address follow.
     pub(in crate::tpcc) const FIXED: usize = TAX.end();
 }
@@ -50,6 +55,12 @@ pub(super) mod customer {
     pub(in crate::tpcc) const DISCOUNT: Field<u16> = Field::at(40);
     /// 1 if the customer's credit is bad ("BC"), 0 if it is good ("GC").
     pub(in crate::tpcc) const BAD_CREDIT: Field<u8> = Field::at(42);
+    const _: () = {
+        assert!(BALANCE.start() == 0 && BALANCE.end() == DELIVERIES.start());
+        assert!(DELIVERIES.end() == YTD_PAYMENT.start() && YTD_PAYMENT.end() == PAYMENTS.start());
+        assert!(PAYMENTS.end() == CREDIT_LIMIT.start() && CREDIT_LIMIT.end() == SINCE.start());
+        assert!(SINCE.end() == DISCOUNT.start() && DISCOUNT.end() == BAD_CREDIT.start());
+    };
     /// Bytes of fixed fields; first, last and middle name, phone, address and data follow.
     pub(in crate::tpcc) const FIXED: usize = BAD_CREDIT.end();
     /// The index of the first name among the texts.
@@ -71,6 +82,10 @@ pub(super) mod history {
     /// The district where the payment was made.
     pub(in crate::tpcc) const WAREHOUSE: Field<u32> = Field::at(16);
     pub(in crate::tpcc) const DISTRICT: Field<u8> = Field::at(20);
+    const _: () = {
+        assert!(AMOUNT.end() == DATE.start() && DATE.end() == WAREHOUSE.start());
+        assert!(WAREHOUSE.end() == DISTRICT.start(), "fields follow each other");
+    };
     /// Bytes of fixed fields; data follow.
     pub(in crate::tpcc) const FIXED: usize = DISTRICT.end();
 }
@@ -84,6 +99,10 @@ pub(super) mod order {
     pub(in crate::tpcc) const ALL_LOCAL: Field<u8> = Field::at(2);
     pub(in crate::tpcc) const CUSTOMER: Field<u16> = Field::at(3);
     pub(in crate::tpcc) const ENTRY_DATE: Field<u64> = Field::at(5);
+    const _: () = {
+        assert!(CARRIER.end() == LINES.start() && LINES.end() == ALL_LOCAL.start());
+        assert!(ALL_LOCAL.end() == CUSTOMER.start() && CUSTOMER.end() == ENTRY_DATE.start());
+    };
     pub(in crate::tpcc) const FIXED: usize = ENTRY_DATE.end();
 }
 
@@ -97,6 +116,11 @@ pub(super) mod order_line {
     pub(in crate::tpcc) const ITEM: Field<u32> = Field::at(16);
     pub(in crate::tpcc) const SUPPLY_WAREHOUSE: Field<u32> = Field::at(20);
     pub(in crate::tpcc) const QUANTITY: Field<u8> = Field::at(24);
+    const _: () = {
+        assert!(DELIVERY_DATE.end() == AMOUNT.start() && AMOUNT.end() == ITEM.start());
+        assert!(ITEM.end() == SUPPLY_WAREHOUSE.start());
+        assert!(SUPPLY_WAREHOUSE.end() == QUANTITY.start(), "fields follow each other");
+    };
     /// The offset of the stock's text for the district.
     pub(in crate::tpcc) const DIST_INFO: usize = QUANTITY.end();
     pub(in crate::tpcc) const FIXED: usize = DIST_INFO + super::stock::DIST;
@@ -121,6 +145,10 @@ pub(super) mod stock {
     pub(in crate::tpcc) const YTD: Field<u32> = Field::at(4);
     pub(in crate::tpcc) const ORDERS: Field<u32> = Field::at(8);
     pub(in crate::tpcc) const REMOTE_ORDERS: Field<u32> = Field::at(12);
+    const _: () = {
+        assert!(QUANTITY.end() == YTD.start() && YTD.end() == ORDERS.start());
+        assert!(ORDERS.end() == REMOTE_ORDERS.start(), "fields follow each other");
+    };
     /// An order line changes only bytes before this one.
     pub(in crate::tpcc) const END_OF_ORDER: usize = REMOTE_ORDERS.end();
     /// Bytes of the text for one district; the texts for all districts stand side by side from
@@ -141,11 +169,16 @@ pub(super) mod trimmed {
     pub(in crate::tpcc) const PAID_HERE: Field<i64> = Field::at(12);
     /// Sum of deleted payments by the district's customers, in cents.
     pub(in crate::tpcc) const PAID_BY_CUSTOMERS: Field<i64> = Field::at(20);
+    const _: () = {
+        assert!(OLDEST_ORDER.end() == DELIVERED.start() && DELIVERED.end() == PAID_HERE.start());
+        assert!(PAID_HERE.end() == PAID_BY_CUSTOMERS.start(), "fields follow each other");
+    };
     pub(in crate::tpcc) const FIXED: usize = PAID_BY_CUSTOMERS.end();
 }
 
 /// Appends a string of at most 255 bytes, after its length.
 pub(super) fn push_text(row: &mut Vec<u8>, text: &[u8]) {
+    assert!(text.len() <= usize::from(u8::MAX), "a text's length has eight bits");
     row.push(text.len() as u8);
     row.extend_from_slice(text);
 }

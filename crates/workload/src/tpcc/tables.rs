@@ -42,6 +42,14 @@ pub(super) const ALL: [TpccTable; 12] = [
     Trimmed,
 ];
 
+const _: () = {
+    let mut number = 0;
+    while number < ALL.len() {
+        assert!(ALL[number] as usize == number, "a table's number is its place");
+        number += 1;
+    }
+};
+
 impl TpccTable {
     /// The table's name in the engine.
     pub(super) const fn name(self) -> &'static str {

@@ -87,7 +87,11 @@ impl Chooser {
         match self {
             Chooser::Uniform => random.below(there),
             Chooser::Zipf(zipf) => random.rank(zipf),
-            Chooser::Latest(zipf) => there - 1 - random.rank(zipf),
+            Chooser::Latest(zipf) => {
+                let back = random.rank(zipf);
+                assert!(back < there, "a record that is there");
+                there - 1 - back
+            }
         }
     }
 }

@@ -70,6 +70,7 @@ fn put<E: Engine>(
 
 /// The keys of one part in order: those in one of `parts` equal ranges.
 fn keys_of_part(part: u64, parts: u64, records: u64) -> Vec<[u8; 8]> {
+    assert!(part < parts, "one of the parts");
     let range_of =
         |key: &[u8; 8]| ((u128::from(u64::from_be_bytes(*key)) * u128::from(parts)) >> 64) as u64;
     let mut keys: Vec<[u8; 8]> =

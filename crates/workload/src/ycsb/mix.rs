@@ -22,6 +22,8 @@ pub(super) enum OperationKind {
 pub(super) const KINDS: [&str; 6] =
     ["read", "update", "insert", "scan", "read-modify-write", "batch"];
 
+const _: () = assert!(OperationKind::Batch as usize + 1 == KINDS.len(), "each kind has a name");
+
 /// Shares of the operations in percent, 100 in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
@@ -61,6 +63,7 @@ impl Mix {
 
     /// Draws an operation.
     pub(super) fn draw(&self, random: &mut Random) -> OperationKind {
+        debug_assert!(self.is_whole(), "the shares add up to 100");
         let mut left = random.below(100) as u32;
         for (kind, share) in self.shares() {
             if left < share {

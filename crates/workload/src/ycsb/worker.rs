@@ -200,6 +200,7 @@ impl<T: Copy> Terminal<T> {
     ) -> Result<(), E> {
         transaction.scan(self.table, bound, Direction::Forward, &mut |_, value| {
             black_box(value);
+            debug_assert!(rows > 0, "a scan ends when it is told to");
             rows -= 1;
             if rows > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;

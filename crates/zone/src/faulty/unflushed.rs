@@ -43,7 +43,9 @@ fn record(all: &mut BTreeMap<u32, Unflushed>, zone: u32, written: u64) -> &mut U
 
 /// Records an append to the zone.
 pub(super) fn appended(all: &mut BTreeMap<u32, Unflushed>, zone: u32, at: u64, bytes: u64) {
-    record(all, zone, at).since.written = at + bytes;
+    let since = &mut record(all, zone, at).since;
+    assert!(since.written <= at, "appends follow each other");
+    since.written = at + bytes;
 }
 
 /// The bytes that were appended to zones before they were finished, by zone. What a finish leaves
@@ -148,6 +150,7 @@ fn survive(
     tail: Tail,
     chance: &mut FaultRng,
 ) -> Survivor {
+    assert!(since.durable <= since.written, "what is durable was written");
     let blocks = (since.written - since.durable) / block;
     let kept = match chance.up_to(3) {
         0 => 0,
@@ -173,6 +176,7 @@ fn survive(
         end = range.end as u64;
         garble(&mut bytes[range], chance);
     }
+    assert!(end <= since.written, "a crash leaves no more than was written");
     // The rest of a zone that was finished.
     finished |= (bytes.len() as u64) < end;
     bytes.truncate(end as usize);

@@ -20,6 +20,7 @@ impl Flushes {
 
     /// True if this flush or a later one is done.
     pub(super) fn has_done(&self, number: u64) -> bool {
+        assert!(number <= self.next(), "a flush that is awaited is at most the next one");
         self.done.load(Ordering::SeqCst) >= number
     }
 

@@ -19,6 +19,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"frosttls");
 const HEAD: usize = 32;
 const ENTRY: usize = 16;
 const MOST_ENTRIES: usize = (BLOCK - HEAD) / ENTRY;
+const _: () = assert!(HEAD + MOST_ENTRIES * ENTRY <= BLOCK, "a head is a block");
 
 /// A row that is not whole.
 #[derive(Clone)]
@@ -131,13 +132,16 @@ impl PartialParityLog {
     }
 
     fn append(&mut self, below: &dyn Device, record: &[u8]) -> Result<(), DeviceError> {
+        let blocks = (record.len() / BLOCK) as u64;
+        assert!(self.at + blocks <= self.most, "opening reads what the log writes");
         below.append(self.zones[self.current], bytes(self.at), record)?;
-        self.at += (record.len() / BLOCK) as u64;
+        self.at += blocks;
         self.seq += 1;
         Ok(())
     }
 
     fn record(&self, sets: &[u32], is_whole: bool) -> AlignedBuf {
+        assert!(sets.len() <= MOST_ENTRIES, "the entries of a record fit in its head");
         let tails = || sets.iter().filter_map(|set| self.live.get(set));
         let mut record = AlignedBuf::zeroed((1 + tails().count()) * BLOCK);
         let (head, rows) = record.split_at_mut(BLOCK);

@@ -28,6 +28,11 @@ impl StripeGroups {
             return self.read_column(set, column, row, buffer);
         }
         let pieces = self.pieces(first, blocks);
+        assert_eq!(
+            pieces.iter().map(|piece| piece.range.len()).sum::<usize>(),
+            buffer.len(),
+            "the columns of a read share its buffer"
+        );
         let mut together = AlignedBuf::zeroed(buffer.len());
         let mut rest = &mut together[..];
         let mut reads = Vec::with_capacity(pieces.len());
@@ -102,6 +107,7 @@ impl StripeGroups {
         row: u64,
         buffer: &mut [u8],
     ) -> Result<(), DeviceError> {
+        assert!(buffer.len().is_multiple_of(BLOCK), "whole blocks are read");
         let failed = match self.below.read(self.zone(set, column), bytes(row), buffer) {
             Err(error) if error.is_of_zone() => error,
             read => return read,
@@ -134,6 +140,7 @@ impl StripeGroups {
         row: u64,
         block: &mut [u8],
     ) -> Result<bool, DeviceError> {
+        assert_eq!(block.len(), BLOCK, "blocks are made of others one by one");
         let state = self.state(set);
         let (protected, mut blocks) = (row < state.protected, state.blocks);
         let at = bytes(row.saturating_sub(state.protected)) as usize;

@@ -41,6 +41,7 @@ impl StripeGroups {
             let end = self.rows.whole(blocks).saturating_sub(waiting);
             self.make_parity(set, state, end, &of_zone)?;
             state.pending = self.parity_of(set, state.protected, of_zone(0), &of_zone)?;
+            assert!(state.protected <= of_zone(0), "parity follows its data");
         }
         (state.is_known, state.is_reset) = (true, false);
         Ok(())
@@ -87,6 +88,7 @@ impl StripeGroups {
         if state.has_lost || end <= state.protected {
             return Ok(());
         }
+        assert!(end <= self.rows.count, "parity is no longer than its data");
         let (at, len) = (bytes(state.protected), bytes(end - state.protected) as usize);
         match self.below.append(self.parity_zone(set), at, &state.pending[..len]) {
             Ok(()) => {
@@ -127,6 +129,7 @@ impl StripeGroups {
         from: u64,
         count: u64,
     ) -> Result<(), DeviceError> {
+        assert!(from + count <= self.rows.count, "a data zone is padded past its end");
         let zeroes = AlignedBuf::zeroed(bytes(count.min(PIECE)) as usize);
         for done in (0..count).step_by(PIECE as usize) {
             let now = (count - done).min(PIECE);

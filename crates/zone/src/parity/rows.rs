@@ -27,11 +27,13 @@ impl Rows {
 
     /// Blocks of a data zone that are among the first `blocks` of the set.
     pub(super) fn of_zone(self, column: u64, blocks: u64) -> u64 {
+        assert!(column < self.data, "only data zones share the blocks of a set");
         (blocks + self.data - 1 - column) / self.data
     }
 
     /// Blocks of the set up to the last one of a data zone that has `rows` blocks.
     pub(super) fn end(self, column: u64, rows: u64) -> u64 {
+        assert!(column < self.data && rows <= self.count, "a row of a data zone");
         match rows {
             0 => 0,
             rows => (rows - 1) * self.data + column + 1,
@@ -51,6 +53,7 @@ pub(super) fn bytes(rows: u64) -> u64 {
 
 /// Adds bytes to a sum.
 pub(super) fn xor(sum: &mut [u8], bytes: &[u8]) {
+    assert!(bytes.len() <= sum.len(), "a sum has a place for each byte that is added");
     sum.iter_mut().zip(bytes).for_each(|(sum, byte)| *sum ^= byte);
 }
 

@@ -42,6 +42,7 @@ impl SetState {
     /// The last row, if it is not whole.
     pub(super) fn tail(&self, rows: Rows) -> Option<Tail> {
         let is_whole = self.blocks.is_multiple_of(rows.data);
+        assert!(self.pending.len().is_multiple_of(BLOCK), "sums of whole blocks");
         let sum =
             self.pending.rchunks_exact(BLOCK).next().filter(|_| self.is_known && !is_whole)?;
         Some(Tail { blocks: self.blocks, sum: sum.to_vec() })
@@ -49,7 +50,14 @@ impl SetState {
 
     /// Adds blocks that were appended to the parity of their rows.
     pub(super) fn add(&mut self, dealt: &[u8], columns: &[(u64, Range<usize>)], rows: Rows) {
+        let open = rows.of_zone(0, self.blocks) - self.protected;
+        assert_eq!(
+            self.pending.len() as u64,
+            bytes(open),
+            "each row without parity has a sum that waits"
+        );
         self.blocks += (dealt.len() / BLOCK) as u64;
+        assert!(self.blocks <= rows.blocks(), "a set is written past its end");
         let end = rows.of_zone(0, self.blocks);
         self.pending.resize(bytes(end - self.protected) as usize, 0);
         for (row, range) in columns {
@@ -85,6 +93,7 @@ impl Found {
         let ends = (0..).zip(data).map(|(column, info)| rows.end(column, of_zone(info)));
         let blocks = ends.max().unwrap_or(0).max(protected * rows.data);
         let blocks = if is_empty { 0 } else { blocks };
+        assert!(blocks <= rows.blocks(), "a set has no more blocks than its zones");
         let is_short = data.iter().any(|info| of_zone(info) < protected);
         let has_lost = zones.iter().any(gone) || is_short;
         Found { blocks, protected, has_lost, zones }

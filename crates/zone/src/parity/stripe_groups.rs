@@ -62,6 +62,7 @@ impl StripeGroups {
 
     /// The zone below that is a data zone of a set, or its parity zone, which is the last one.
     pub(super) fn zone(&self, set: u32, column: u64) -> u32 {
+        assert!(column <= self.rows.data, "a set has its data zones, and one of parity");
         set * (self.rows.data as u32 + 1) + column as u32
     }
 

@@ -24,6 +24,7 @@ impl StripedWrite {
             columns.push((row, begin..end));
             begin = end;
         }
+        assert_eq!(begin, len, "each block of an append has a place in a column");
         let mut dealt = AlignedBuf::zeroed(len);
         let mut at = 0;
         for part in parts {

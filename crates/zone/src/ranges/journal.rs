@@ -21,6 +21,7 @@ const MAGIC: &[u8; 8] = b"flzones2";
 const HEAD: usize = 32;
 /// Bytes of a record without extents.
 const RECORD: usize = 20;
+const _: () = assert!(HEAD.is_multiple_of(4) && HEAD + RECORD <= BLOCK);
 /// The least number of blocks of changes in a half.
 const CHANGES: u64 = 16;
 
@@ -52,6 +53,7 @@ impl Layout {
     }
 
     fn at(&self, half: u64, block: u64) -> u64 {
+        assert!(half < 2 && block <= self.half, "a block of one of the two halves");
         (1 + half * self.half + block) * BLOCK as u64
     }
 
@@ -196,6 +198,7 @@ impl Journal {
 
     /// Takes what a zone is from now on, without recording it.
     pub(super) fn put(&mut self, zone: u32, record: ZoneRecord) {
+        assert!(record.from <= record.pointer, "what is not durable yet lies before the pointer");
         self.zones[zone as usize] = ZoneRecord { from: 0, sum: 0, ..record };
     }
 
@@ -250,8 +253,10 @@ impl Journal {
 
     fn write(&mut self, disk: &dyn Disk, records: &[(u32, ZoneRecord)]) -> io::Result<()> {
         let bytes = seal(self.epoch, self.next, records);
+        let end = self.next + (bytes.len() / BLOCK) as u64;
+        assert!(end <= self.end, "the records of a call fit in their half");
         disk.write(self.layout.at(self.half, self.next), &[IoSlice::new(&bytes)], 0)?;
-        self.next += (bytes.len() / BLOCK) as u64;
+        self.next = end;
         Ok(())
     }
 }
@@ -262,6 +267,7 @@ fn seal(epoch: u64, place: u64, records: &[(u32, ZoneRecord)]) -> AlignedBuf {
     let mut room = BLOCK - HEAD;
     for (_, record) in records {
         let bytes = RECORD + 4 * record.extents.len();
+        assert!(bytes <= BLOCK - HEAD, "a record ends with its block");
         if bytes > room {
             counts.push(0);
             room = BLOCK - HEAD;
@@ -277,7 +283,11 @@ fn seal(epoch: u64, place: u64, records: &[(u32, ZoneRecord)]) -> AlignedBuf {
         block[..8].copy_from_slice(MAGIC);
         block[8..16].copy_from_slice(&epoch.to_le_bytes());
         let words = records.by_ref().take(count).flat_map(|(zone, record)| {
-            let in_blocks = |bytes: u64| (bytes / u64::from(BLOCK_BYTES)) as u32;
+            let in_blocks = |bytes: u64| {
+                let block = u64::from(BLOCK_BYTES);
+                assert!(bytes.is_multiple_of(block), "pointers are recorded in whole blocks");
+                (bytes / block) as u32
+            };
             let (pointer, from) = (in_blocks(record.pointer), in_blocks(record.from));
             let extents = record.extents.len() as u32;
             [*zone, pointer, from, record.sum, extents].into_iter().chain(record.extents.clone())
@@ -292,6 +302,7 @@ fn seal(epoch: u64, place: u64, records: &[(u32, ZoneRecord)]) -> AlignedBuf {
         let sum = crc32c::crc32c(block);
         block[24..28].copy_from_slice(&sum.to_le_bytes());
     }
+    assert!(left == 0 && records.next().is_none(), "each record is in a block");
     bytes
 }
 

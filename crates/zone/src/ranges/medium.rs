@@ -218,6 +218,7 @@ impl<D: Disk> Ranges<D> {
                 return Err(error);
             }
             room.zones += u64::from(extent == 0);
+            assert!(room.zones <= self.zones.len() as u64, "zones with extents are counted once");
             zone.extents.push(place);
         }
         if end > zone.reserved {
@@ -275,6 +276,7 @@ impl<D: Disk> Ranges<D> {
             if moved > MOVED {
                 break;
             }
+            assert!(to < place, "extents move to the front of the file");
             self.copy(place, to, bytes)?;
             record.extents[extent] = to;
             // Those that follow go to places below their own, and so not over this one.
@@ -318,6 +320,8 @@ impl<D: Disk> Medium for Ranges<D> {
     fn write(&self, zone: u32, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let end = at + bytes;
+        assert!(!self.read_only, "zones that are open for reading only are written");
+        assert!(end <= self.capacity, "zone {zone} is written beyond its end");
         self.grow(zone, end)?;
         let stream = self.streams().map_or(0, |mut streams| streams.of(zone));
         let extents = self.zone(zone).extents.clone();
@@ -336,6 +340,7 @@ impl<D: Disk> Medium for Ranges<D> {
             from += bytes;
         }
         self.change(zone, |zone| {
+            assert_eq!((zone.pointer, zone.written), (at, at), "appends follow each other");
             let add = |sum, part: &IoSlice<'_>| crc32c::crc32c_append(sum, part);
             zone.sum = parts.iter().fold(zone.sum, add);
             (zone.pointer, zone.written) = (end, end);
@@ -388,6 +393,7 @@ impl<D: Disk> Medium for Ranges<D> {
                 *zone = Zone { is_changed: zone.is_changed, ..Zone::default() };
             });
             if let Some(mut room) = self.room() {
+                assert!(extents.is_empty() || room.zones > 0, "zones with extents are counted");
                 room.zones -= u64::from(!extents.is_empty());
                 room.released.extend((0..).zip(extents).map(|(extent, place)| (place, extent)));
             }
@@ -429,6 +435,8 @@ impl<D: Disk> Medium for Ranges<D> {
             if (was.pointer, &was.extents) == (pointer, extents) {
                 continue;
             }
+            assert!(written <= pointer, "a zone's bytes lie before its pointer");
+            assert!(from <= written, "what was recorded was written before");
             bytes += written - from;
             is_sum_known &= pointer == written;
             let extents = if pointer > 0 { extents.clone() } else { Vec::new() };
@@ -493,6 +501,10 @@ impl Places {
     fn of(&self, zone: u32, extents: &[u32], offset: u64) -> (Option<u64>, u64) {
         match self.placing {
             Placing::Fixed => {
+                assert!(
+                    offset <= self.zone_bytes,
+                    "a place in zone {zone} lies before the next zone"
+                );
                 let start = self.zones_at + u64::from(zone) * self.zone_bytes;
                 (Some(start + offset), self.zone_bytes - offset)
             }
@@ -554,5 +566,6 @@ fn beginning<'a>(parts: &'a [IoSlice<'_>], bytes: usize) -> Vec<IoSlice<'a>> {
         left -= part.len();
         taken.push(IoSlice::new(part));
     }
+    assert_eq!(left, 0, "the parts have the bytes that are taken");
     taken
 }

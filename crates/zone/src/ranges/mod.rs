@@ -107,6 +107,7 @@ fn zones_on(bytes: u64, zone_bytes: u64) -> u64 {
 
 /// The description lies in one sector, which no power cut tears.
 const SECTOR: usize = 512;
+const _: () = assert!(UNFINISHED.len() < SECTOR && SECTOR <= BLOCK_BYTES as usize);
 
 const DAMAGED: &str = "a damaged description of zones";
 
@@ -426,6 +427,7 @@ fn checksum(text: &str) -> String {
 
 /// Writes the first block, durably.
 fn describe(disk: &dyn Disk, text: &str) -> io::Result<()> {
+    assert!(text.len() <= SECTOR, "no power cut tears a description");
     let mut block = AlignedBuf::zeroed(BLOCK_BYTES as usize);
     block[..text.len()].copy_from_slice(text.as_bytes());
     disk.write(0, &[IoSlice::new(&block)], 0)?;

@@ -12,6 +12,8 @@ use std::thread;
 use io_uring::squeue::Entry;
 use io_uring::{IoUring, opcode, types};
 
+use crate::positional::MOST_PARTS;
+
 /// Queues of one request each. A thread that writes takes one, so writes go on side by side.
 pub(super) struct Rings(Mutex<Vec<IoUring>>);
 
@@ -40,6 +42,10 @@ impl Rings {
             None => IoUring::new(1)?,
         };
         let entry = entry(file, parts, at, stream);
+        assert!(
+            ring.submission().is_empty() && ring.completion().is_empty(),
+            "an idle ring has no request under way"
+        );
         // SAFETY: file and parts live until the request is completed, which is awaited below.
         let pushed = unsafe { ring.submission().push(&entry) };
         pushed.map_err(|_| io::Error::other("the queue of io_uring is full"))?;
@@ -60,6 +66,8 @@ impl Rings {
 }
 
 fn entry(file: &File, parts: &[IoSlice<'_>], at: u64, stream: u8) -> Entry {
+    const { assert!(size_of::<IoSlice<'_>>() == 2 * size_of::<usize>()) };
+    assert!(parts.len() <= MOST_PARTS, "the system takes so many parts at once");
     // `IoSlice` has the layout of the system's `iovec`.
     let request =
         opcode::Writev::new(types::Fd(file.as_raw_fd()), parts.as_ptr().cast(), parts.len() as u32);

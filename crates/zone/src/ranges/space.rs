@@ -8,8 +8,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::geometry::BLOCK_BYTES;
+
 /// Bytes of the smallest extent. In tests of this crate zones of few bytes have several.
 pub(super) const UNIT: u64 = if cfg!(test) { 8 << 10 } else { 16 << 10 };
+const _: () = assert!(UNIT.is_power_of_two() && UNIT.is_multiple_of(BLOCK_BYTES as u64));
 
 /// Units that are free and keep their bytes while the file is open, so that the next zone is
 /// written over them and the file system has nothing to find and to note: so many, or a share of
@@ -117,6 +120,10 @@ impl Space {
                 place
             }
         };
+        assert!(
+            place.is_multiple_of(units) && place + units <= self.end,
+            "an extent lies below the end, at a multiple of its units"
+        );
         self.used += u64::from(units);
         self.forget(place, units);
         Some(place)
@@ -137,9 +144,17 @@ impl Space {
     /// Gives an extent back.
     pub(super) fn give_back(&mut self, place: u32, extent: usize) {
         let mut order = order_of(extent);
+        assert!(order < 32, "an extent has fewer units than a file");
         let units = 1 << order;
+        assert!(
+            place.is_multiple_of(units) && place + units <= self.end,
+            "an extent that is given back lies below the end"
+        );
+        assert!(u64::from(units) <= self.used, "an extent is given back that nobody had");
+        debug_assert!(!self.free[order as usize].contains(&place), "an extent is given back twice");
         self.used -= u64::from(units);
-        self.kept.insert(place, units);
+        let kept = self.kept.insert(place, units);
+        assert!(kept.is_none(), "units in use are not kept as free ones");
         self.kept_units += u64::from(units);
         let mut place = place;
         while order < 31 && self.free[order as usize].remove(&(place ^ (1 << order))) {
@@ -163,6 +178,7 @@ impl Space {
             self.kept_units -= u64::from(units);
             dropped.push((place, units));
         }
+        assert!(!all || self.kept_units == 0, "the kept ranges have the units that are counted");
         dropped
     }
 

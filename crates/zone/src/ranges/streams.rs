@@ -40,6 +40,7 @@ impl Streams {
         let Some(stream) = self.of_zone.remove(&zone) else { return };
         self.given_back += 1;
         let (zones, at) = &mut self.all[usize::from(stream) - 1];
+        assert!(*zones > 0, "a stream counts its zones");
         (*zones, *at) = (*zones - 1, self.given_back);
     }
 }

@@ -3,8 +3,9 @@
 //! `cargo run --manifest-path crates/frostline/examples/axum/Cargo.toml -- FILE 127.0.0.1:8080` serves until Ctrl-C; then
 //! `curl -X PUT -d hello http://127.0.0.1:8080/greeting` and `curl http://127.0.0.1:8080/greeting`.
 //!
-//! A commit waits for the device, so each request goes to a thread that may wait. Requests that
-//! come together are committed together: the database makes one flush of them.
+//! A request that needs a page, or waits for its commit to be durable, holds no thread: two threads
+//! serve as many requests as come. What they need is read together, and requests that come together
+//! are committed together, with one flush.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -16,7 +17,6 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use frostline::{Db, Table};
 use tokio::net::TcpListener;
-use tokio::task::spawn_blocking;
 
 /// The state that all requests share.
 #[derive(Clone)]
@@ -27,33 +27,28 @@ struct Shared {
 
 type Answer = Result<Bytes, StatusCode>;
 
-impl Shared {
-    /// Runs work of the database on a thread that may wait. What goes wrong there is the server's.
-    async fn run<T: Send + 'static>(
-        self,
-        work: impl FnOnce(&Db, Table) -> frostline::Result<T> + Send + 'static,
-    ) -> Result<T, StatusCode> {
-        let done = spawn_blocking(move || work(&self.db, self.values)).await;
-        done.ok().and_then(Result::ok).ok_or(StatusCode::INTERNAL_SERVER_ERROR)
-    }
+/// What goes wrong in the database is the server's.
+fn failed(error: frostline::Error) -> StatusCode {
+    eprintln!("{error}");
+    StatusCode::INTERNAL_SERVER_ERROR
 }
 
 async fn put(State(shared): State<Shared>, Path(key): Path<String>, value: Bytes) -> Answer {
-    shared.run(move |db, values| db.update(|tx| tx.put(values, &key, &value))).await?;
+    shared.db.aio().put(shared.values, key, value).await.map_err(failed)?;
     Ok(Bytes::new())
 }
 
 async fn look_up(State(shared): State<Shared>, Path(key): Path<String>) -> Answer {
-    let found = shared.run(move |db, values| db.read()?.get(values, &key)).await?;
-    found.map(|value| Bytes::copy_from_slice(&value)).ok_or(StatusCode::NOT_FOUND)
+    let found = shared.db.aio().get(shared.values, key).await.map_err(failed)?;
+    found.map(Bytes::from).ok_or(StatusCode::NOT_FOUND)
 }
 
 async fn delete(State(shared): State<Shared>, Path(key): Path<String>) -> Answer {
-    shared.run(move |db, values| db.update(|tx| tx.delete(values, &key))).await?;
+    shared.db.aio().delete(shared.values, key).await.map_err(failed)?;
     Ok(Bytes::new())
 }
 
-#[tokio::main]
+#[tokio::main(worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let (file, address) = (arguments.next(), arguments.next());

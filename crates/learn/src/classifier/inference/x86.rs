@@ -66,6 +66,7 @@ fn step_vnni(network: &Quantised, inputs: &Digits, hidden: &mut Hidden) -> bool 
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn load(sum: &[i32; UNITS]) -> GateVectors {
+        const { assert!(size_of::<[i32; UNITS]>() == size_of::<GateVectors>()) };
         let at: *const __m512i = sum.as_ptr().cast();
         // SAFETY: 32 integers of four bytes are twice 64 bytes; they need no alignment.
         unsafe { [_mm512_loadu_si512(at), _mm512_loadu_si512(at.add(1))] }
@@ -83,6 +84,7 @@ fn step_vnni(network: &Quantised, inputs: &Digits, hidden: &mut Hidden) -> bool 
     #[inline]
     #[target_feature(enable = "avx512f,avx512vnni")]
     fn add(sum: GateVectors, x: __m512i, weights: &[[i8; QUAD]; UNITS]) -> GateVectors {
+        const { assert!(size_of::<[[i8; QUAD]; UNITS]>() == size_of::<GateVectors>()) };
         let at: *const __m512i = weights.as_ptr().cast();
         // SAFETY: 32 rows of four bytes are twice 64 bytes; they need no alignment.
         let weights = unsafe { [_mm512_loadu_si512(at), _mm512_loadu_si512(at.add(1))] };
@@ -124,6 +126,7 @@ fn step_avx2(network: &Quantised, inputs: &Digits, hidden: &mut Hidden) -> bool 
     #[inline]
     #[target_feature(enable = "avx2")]
     fn add(sum: GateVectors, x: __m256i, weights: &[[i8; QUAD]; LANES * TOGETHER]) -> GateVectors {
+        const { assert!(size_of::<[[i8; QUAD]; LANES * TOGETHER]>() == size_of::<GateVectors>()) };
         let at: *const __m256i = weights.as_ptr().cast();
         // SAFETY: 16 rows of four bytes are twice 32 bytes; they need no alignment.
         let weights = unsafe { [_mm256_loadu_si256(at), _mm256_loadu_si256(at.add(1))] };
@@ -138,6 +141,7 @@ fn step_avx2(network: &Quantised, inputs: &Digits, hidden: &mut Hidden) -> bool 
     #[inline]
     #[target_feature(enable = "avx2")]
     fn add_to(sum: GateVectors, sums: &mut [i32; LANES * TOGETHER]) {
+        const { assert!(size_of::<[i32; LANES * TOGETHER]>() == size_of::<GateVectors>()) };
         let at: *mut __m256i = sums.as_mut_ptr().cast();
         // SAFETY: 16 integers of four bytes are twice 32 bytes; they need no alignment.
         unsafe {

@@ -144,6 +144,14 @@ impl TableWriter {
     }
 
     fn write_group(&mut self, names: &[String]) -> Result<(), ParquetError> {
+        let rows = self.group.len();
+        let columns = [
+            self.hotness.as_ref().map(Vec::len),
+            self.bytes.as_ref().map(Vec::len),
+            self.kinds.as_ref().map(Vec::len),
+            self.following.as_ref().map(Vec::len),
+        ];
+        assert!(columns.into_iter().flatten().all(|len| len == rows), "columns of one group");
         let names: Vec<ByteArray> = names.iter().map(|name| name.as_str().into()).collect();
         let ops = ["R", "W", "T", "S", "M"].map(ByteArray::from);
         let op = |request: &Request| match request.op {

@@ -41,6 +41,8 @@ const RULES: [(&str, &str); 15] = [
     ("the index by customer has each order once", ""),
 ];
 
+const _: () = assert!(Rule::OrdersIndexed as usize + 1 == RULES.len(), "each rule has a name");
+
 /// The results of all conditions.
 #[derive(Debug, Default)]
 pub(super) struct Verdicts([Verdict; RULES.len()]);
