@@ -160,6 +160,7 @@ class DbOptions:
         compression: str | None = ...,
         parity: int | None = ...,
         longest_logged_value: int | str | None = ...,
+        fill: float | None = ...,
         serializable: bool,
         read_only: bool,
         create: bool,

@@ -191,6 +191,7 @@ class Db:
         compression: str | None = None,
         parity: int | None = None,
         longest_logged_value: int | str | None = None,
+        fill: float | None = None,
         serializable: bool = False,
         read_only: bool = False,
         create: bool = True,
@@ -208,7 +209,8 @@ class Db:
 
         Pages are compressed from now on as ``compression`` says: ``"lz4"`` unless given, ``"zstd"`` or ``"none"``; the
         log with zstd unless that is ``"none"``. A value above ``longest_logged_value``, 256 KiB unless given, does
-        not go through the log.
+        not go through the log. Records in ascending order ``fill`` a share of a page from now on, 0.9 unless given:
+        the rest is for records that come between them later.
 
         ``serializable`` transactions also conflict if another changed what they read. ``read_only`` changes
         nothing on the device, and several processes may do so at once: writes raise :class:`ReadOnly`.
@@ -226,6 +228,7 @@ class Db:
             compression=compression,
             parity=parity,
             longest_logged_value=longest_logged_value,
+            fill=fill,
             serializable=serializable,
             read_only=read_only,
             create=create,

@@ -43,7 +43,7 @@ pub struct DbOptions(Options);
 #[pymethods]
 impl DbOptions {
     #[new]
-    #[pyo3(signature = (*, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, gp=None, space=None, compression=None, parity=None, longest_logged_value=None, serializable, read_only, create))]
+    #[pyo3(signature = (*, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, gp=None, space=None, compression=None, parity=None, longest_logged_value=None, fill=None, serializable, read_only, create))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
         memory: Bytes,
@@ -57,6 +57,7 @@ impl DbOptions {
         compression: Option<String>,
         parity: Option<u32>,
         longest_logged_value: Option<Bytes>,
+        fill: Option<f64>,
         serializable: bool,
         read_only: bool,
         create: bool,
@@ -82,6 +83,9 @@ impl DbOptions {
         if let Some(bytes) = longest_logged_value {
             let bytes = usize::try_from(bytes.get()?).unwrap_or(usize::MAX);
             options = options.longest_logged_value(bytes);
+        }
+        if let Some(share) = fill {
+            options = options.fill(share);
         }
         if let Some(scheme) = scheme {
             options = options.scheme(scheme);

@@ -117,6 +117,7 @@ impl Db {
         label: &Label,
         options: &Options,
     ) -> Result<Db, DbError> {
+        let spare = options.spare()?;
         let flusher = if options.background { Flusher::Background } else { Flusher::Inline };
         let (delay, buffer_bytes) = (options.commit_delay, options.log_buffer_bytes);
         let durable = store.mark(instance)?;
@@ -139,9 +140,13 @@ impl Db {
             window,
             versions,
             visits: Visits::default(),
+            spare: 0,
         };
-        let core = Arc::new(Core::new(trees, options));
+        let mut core = Core::new(trees, options);
+        // Recovery needs no more pages than there were.
         let recovered = recover(&core, options.progress.as_ref())?;
+        core.trees.spare = spare;
+        let core = Arc::new(core);
         let db = Db { core, threads: Mutex::default(), recovered };
         if options.rewriting {
             store.add_buffer(db.buffer())?;

@@ -7,6 +7,9 @@ use frostline_placement::registry::Registry;
 use frostline_store::compression::BEST;
 use frostline_store::{Cleaning, Compression, Format};
 
+use crate::DbError;
+use crate::node::{PAGE_BYTES, SLOTS};
+
 /// Options for making a database on a device.
 #[derive(Clone, Debug)]
 pub struct Create {
@@ -33,6 +36,15 @@ impl Options {
     /// Bytes of versions that are kept for snapshots.
     pub(crate) fn most_version_bytes(&self) -> u64 {
         self.version_bytes.unwrap_or_else(|| (self.buffer_bytes / 2).max(16 << 20)) as u64
+    }
+
+    /// Bytes of a leaf that insertions in ascending order leave free.
+    pub(crate) fn spare(&self) -> Result<usize, DbError> {
+        if !(0.7..=1.0).contains(&self.fill) {
+            let why = format!("{} is not from 0.7 to 1", self.fill);
+            return Err(DbError::Options { what: "fill", why });
+        }
+        Ok(((1.0 - self.fill) * (PAGE_BYTES - SLOTS) as f64) as usize)
     }
 
     /// How the log is compressed: best, as only recovery decompresses it.
@@ -109,6 +121,12 @@ pub struct Options {
     /// or one that takes more than a quarter of the largest record of the log, is written to pages
     /// of its own before, and the commit waits until these are durable. 256 KiB unless given.
     pub longest_logged_value: usize,
+    /// The share of a leaf that insertions in ascending order fill, from 0.7 to 1; 0.9 unless given.
+    /// The rest is left for records that come between them later, which would split each leaf
+    /// otherwise. Records that are longer than the rest fill leaves. The device hardly has more
+    /// bytes for it, as images leave out what is free (unless units are whole pages); memory has
+    /// whole pages.
+    pub fill: f64,
     /// Sees the progress of recovery.
     pub progress: Option<Progress>,
 }
@@ -131,6 +149,7 @@ impl Default for Options {
             recovery_bytes: None,
             version_bytes: None,
             longest_logged_value: 256 << 10,
+            fill: 0.9,
             progress: None,
         }
     }

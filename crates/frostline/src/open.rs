@@ -116,6 +116,7 @@ impl Options {
             schemes: self.schemes,
             recovery_bytes: Some(RECOVERY_BYTES),
             longest_logged_value: self.longest_logged_value,
+            fill: self.fill,
             background: !self.read_only,
             cleaning: if self.read_only { Cleaning::Inline } else { Cleaning::Background },
             ..engine::Options::default()

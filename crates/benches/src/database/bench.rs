@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use frostline_db::Replacement;
+use frostline_db::{Options, Replacement};
 use frostline_store::{Cleaning, Compression, Format};
 
 use crate::device::DeviceSpec;
@@ -45,6 +45,8 @@ pub struct DatabaseBench {
     pub rewriting: bool,
     /// How images are compressed where that makes them shorter.
     pub compression: Compression,
+    /// Share of a leaf that insertions in ascending order fill.
+    pub fill: f64,
     /// Number of databases that share the store, each with its data, buffer, log and threads.
     pub tenants: u32,
     /// Stop after this number of seconds, without loading; 30 if no number of transactions is given
@@ -102,6 +104,7 @@ impl Default for DatabaseBench {
             hotness: true,
             rewriting: true,
             compression: Compression::default(),
+            fill: Options::default().fill,
             tenants: 1,
             seconds: None,
             transactions: None,

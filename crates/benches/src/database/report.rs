@@ -59,6 +59,8 @@ pub struct DatabaseSetup {
     pub compression: bool,
     /// How.
     pub compressed_with: Compression,
+    /// Share of a leaf that insertions in ascending order filled.
+    pub fill: f64,
     /// Databases that shared the store.
     pub tenants: usize,
     /// Threads of each database.

@@ -143,6 +143,7 @@ impl DatabaseBench {
             hotness: self.hotness,
             rewriting: self.rewrites(),
             compression: self.compression,
+            fill: self.fill,
             background: !self.in_order,
             cleaning: self.cleaning,
             accept_loss: self.accept_loss,

@@ -1,7 +1,7 @@
 //! YCSB as a bench.
 
 use frostline_db::{Db, Table};
-use frostline_workload::ycsb::{NamedMix, Ycsb, YcsbOptions};
+use frostline_workload::ycsb::{LoadOrder, NamedMix, Ycsb, YcsbOptions};
 use frostline_workload::{Condition, Contents, LoadProgress, Loading};
 
 use super::benchmark::{Benchmark, WorkloadError};
@@ -58,6 +58,10 @@ impl Benchmark for YcsbBench {
         let text = match self.options.operations_per_transaction {
             1 => text,
             operations => format!("{text}, {operations} operations a transaction"),
+        };
+        let text = match self.options.load_order {
+            LoadOrder::Hashed => text,
+            LoadOrder::Keys => format!("{text}, loaded by key"),
         };
         match self.options.drawn_together {
             1 => text,

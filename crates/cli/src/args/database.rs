@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, value_parser};
 use frostline_benches::{DatabaseBench, DeviceSpec, YcsbBench};
 use frostline_db::Replacement;
-use frostline_workload::ycsb::{Distribution, NamedMix};
+use frostline_workload::ycsb::{Distribution, LoadOrder, NamedMix};
 use frostline_workload::{linkbench, tpcc, ycsb};
 
 use super::running::{CleaningArg, CompressionArg, RunningArgs, SpeedArgs};
-use super::share::{gp_of_store, space};
+use super::share::{fill, gp_of_store, space};
 use super::store::unit;
 use crate::size::Size;
 
@@ -83,6 +83,11 @@ pub(crate) struct DatabaseArgs {
     /// How images of pages are compressed where that saves units; the log with zstd, or none
     #[arg(long, value_name = "C", default_value = "lz4")]
     pub compression: CompressionArg,
+    /// Share of a leaf that insertions in ascending order fill, 0.7 to 1: the rest is for those that
+    /// come between them later
+    #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = fill,
+        allow_negative_numbers = true)]
+    pub fill: f64,
     /// Databases that share the store, each with its data, buffer, log and threads
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = value_parser!(u32).range(1..=256), allow_negative_numbers = true)]
@@ -172,6 +177,7 @@ impl DatabaseArgs {
             hotness: !self.no_hotness,
             rewriting: !self.no_rewriting,
             compression: self.compression.into(),
+            fill: self.fill,
             tenants: self.tenants,
             seconds: self.seconds,
             transactions: self.transactions,
@@ -252,6 +258,9 @@ pub(crate) struct BenchYcsbArgs {
     #[arg(long, value_name = "N", default_value_t = 120,
         value_parser = value_parser!(u32).range(0..=1 << 20), allow_negative_numbers = true)]
     pub value_bytes: u32,
+    /// The order in which records are loaded
+    #[arg(long, value_name = "O", default_value = "hashed")]
+    pub load_order: LoadOrderArg,
     /// The choice of records: zipf:THETA, uniform or latest:THETA [default: latest:0.99 for d,
     /// zipf:0.99 for the others]
     #[arg(long, value_name = "D")]
@@ -279,9 +288,28 @@ impl BenchYcsbArgs {
             value_bytes: self.value_bytes as usize,
             operations_per_transaction: self.operations,
             drawn_together: self.reads_in_flight,
+            load_order: self.load_order.into(),
             ..bench.options
         };
         YcsbBench { options, ..bench }
+    }
+}
+
+/// The order in which records are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LoadOrderArg {
+    /// By their numbers: each goes to another place of the table
+    Hashed,
+    /// By their keys, in ascending order
+    Keys,
+}
+
+impl From<LoadOrderArg> for LoadOrder {
+    fn from(order: LoadOrderArg) -> LoadOrder {
+        match order {
+            LoadOrderArg::Hashed => LoadOrder::Hashed,
+            LoadOrderArg::Keys => LoadOrder::Keys,
+        }
     }
 }
 

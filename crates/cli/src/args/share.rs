@@ -29,6 +29,11 @@ pub(super) fn space(text: &str) -> Result<f64, ShareError> {
     share(text, 1.01..=100.0)
 }
 
+/// Parses the share of a leaf that insertions in ascending order fill.
+pub(super) fn fill(text: &str) -> Result<f64, ShareError> {
+    share(text, 0.7..=1.0)
+}
+
 /// Parses the share of a trace that must follow a sample.
 pub(super) fn horizon(text: &str) -> Result<f64, ShareError> {
     share(text, 0.0..=0.9999)

@@ -3,19 +3,23 @@
 use crate::mvcc::{Change, Lookup, WriteKind};
 use crate::node::{Node, NodeMut, OVERFLOW, Record, Slot};
 
-/// True if the leaf has room for the change of a record, which is in this slot if it is there.
+/// True if the leaf has room for the change of a record, which is in this slot if it is there, and
+/// beside a new one for `spare` bytes.
 pub(crate) fn has_room(
     leaf: &NodeMut<'_>,
     key: &[u8],
     slot: Option<Slot>,
     change: Change<'_>,
+    spare: usize,
 ) -> bool {
     match (change.kind, slot) {
         (WriteKind::Delete | WriteKind::Patch, _) => true,
         (WriteKind::Put | WriteKind::PutOverflow, Some(slot)) => {
             leaf.node().room() + slot.value_len() >= change.value.len()
         }
-        (WriteKind::Put | WriteKind::PutOverflow, None) => leaf.fits(key.len(), change.value.len()),
+        (WriteKind::Put | WriteKind::PutOverflow, None) => {
+            leaf.fits(key.len(), change.value.len() + spare)
+        }
     }
 }
 

@@ -219,7 +219,7 @@ impl Residency {
             if !is_added && !is_as_it_was {
                 return refused("lacks a record that changed meanwhile");
             }
-            if !has_room(&held.edit(), key, slot, change) {
+            if !has_room(&held.edit(), key, slot, change, 0) {
                 return refused("has no room for changes that waited for it");
             }
             self.versions.fill(tree, key, |value| before(held.node(), slot, value));

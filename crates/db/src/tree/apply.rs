@@ -35,10 +35,11 @@ impl Trees {
             }
             let (index, found) = held.node().search(key);
             let slot = found.then(|| held.node().slot(index));
-            if !has_room(&held.edit(), key, slot, change) {
+            let spare = self.spare_beside(&mut held, index, (key, slot, change));
+            if !has_room(&held.edit(), key, slot, change, spare) {
                 held.leave_unchanged();
                 drop(held);
-                self.make_room(tree, key, change)?;
+                self.make_room(tree, key, change, spare)?;
                 continue;
             }
             keep(&mut |value: &mut Vec<u8>| Some(before(held.node(), slot, value)));

@@ -47,6 +47,8 @@ pub(crate) struct Trees {
     pub versions: Arc<Versions>,
     /// Leaves that are to be looked at again.
     pub visits: Visits,
+    /// Bytes of a leaf that insertions in ascending order leave free.
+    pub spare: usize,
 }
 
 impl Trees {

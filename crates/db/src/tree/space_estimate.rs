@@ -56,8 +56,11 @@ impl SpaceEstimate {
             let in_leaf = |w: &&&Write| w.tree == first.tree && node.covers(writes.key(w));
             let count = rest.iter().take_while(in_leaf).count().max(1);
             let added: usize = rest[..count].iter().map(|write| added(node, writes, write)).sum();
-            if added > node.room() {
-                splits += EACH + (added - node.room()) / split_after;
+            // In ascending order, perhaps.
+            let is_last = node.search(writes.key(rest[count - 1])) == (node.count(), false);
+            let needed = added + if is_last { trees.spare } else { 0 };
+            if needed > node.room() {
+                splits += EACH + (needed - node.room()) / split_after;
             }
             rest = &rest[count..];
             changed += 1;

@@ -4,8 +4,11 @@ use std::ops::Range;
 
 use super::{Fresh, Trees};
 use crate::DbError;
+use crate::layout::OVERFLOW_TREE;
 use crate::mvcc::Change;
-use crate::node::{Fences, LONGEST_KEY, Node, NodeMut, PageBytes, Record, SLOT, append_image};
+use crate::node::{
+    Fences, LONGEST_KEY, Node, NodeMut, PageBytes, Record, SLOT, Slot, append_image,
+};
 use crate::pool::{ExclusiveGuard, OptimisticGuard};
 use crate::record::{PAGES, PageChanges, SPLIT, Split};
 
@@ -17,14 +20,31 @@ const ASCENDING: usize = 8;
 const CHILD_ROOM: usize = LONGEST_KEY + 16;
 
 impl Trees {
-    /// Makes room for a record in the leaf that its key belongs to.
+    /// Makes room for a record in the leaf that its key belongs to, and for `spare` bytes beside it.
     pub(super) fn make_room(
         &self,
         tree: u32,
         key: &[u8],
         change: Change<'_>,
+        spare: usize,
     ) -> Result<(), DbError> {
-        self.split(tree, key, 0, key.len() + change.value.len() + 16)
+        self.split(tree, key, 0, key.len() + change.value.len() + 16 + spare)
+    }
+
+    /// Bytes that a leaf is to have free beside a record that is put before slot `index`: none
+    /// unless it is a new one behind all others, they came in ascending order, and another like it
+    /// has room in the spare. Between the pieces of long values none ever comes.
+    pub(super) fn spare_beside(
+        &self,
+        held: &mut ExclusiveGuard<'_>,
+        index: usize,
+        (key, slot, change): (&[u8], Option<Slot>, Change<'_>),
+    ) -> usize {
+        let node = held.node();
+        let is_last = slot.is_none() && index == node.count() && node.tree() != OVERFLOW_TREE;
+        let is_short = SLOT + key.len() + change.value.len() <= self.spare;
+        let leaves = is_last && is_short && are_ascending(held.edit().ascending(index), index);
+        if leaves { self.spare } else { 0 }
     }
 
     /// Splits the node of a level that `key` belongs to, unless it has room for `room` bytes. If
@@ -214,7 +234,7 @@ impl Halves {
         let (index, _) = held.node().search(key);
         let steps = held.edit().ascending(index);
         let node = held.node();
-        let in_order = match steps > 0 && steps >= ASCENDING.min(index - 1) {
+        let in_order = match are_ascending(steps, index) {
             true if node.level() > 0 => Self::of_children(node, index),
             true if index < node.count() => {
                 Self::at(node, index, between(key, &key_of(node, index)))
@@ -287,6 +307,12 @@ fn can_be_cut(node: Node<'_>, separator: &[u8]) -> bool {
     let prefix = lower.iter().zip(separator).take_while(|(a, b)| a == b).count();
     let shorter = prefix.saturating_sub(node.prefix_len());
     separator.len() <= upper.len() + 4 * shorter
+}
+
+/// True if more insertions in ascending order are expected after so many that end before slot
+/// `index`.
+fn are_ascending(steps: usize, index: usize) -> bool {
+    steps > 0 && steps >= ASCENDING.min(index.saturating_sub(1))
 }
 
 fn key_of(node: Node<'_>, index: usize) -> Vec<u8> {

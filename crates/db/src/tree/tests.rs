@@ -81,6 +81,51 @@ fn keys_of_leaf(db: &Db, table: Table, n: u32) -> std::ops::Range<u32> {
     number(0)..number(leaf.node().count() - 1) + 1
 }
 
+/// Pages of a database with this fill after keys came in ascending order, and after two more in
+/// most of their leaves.
+fn pages_of_a_load(fill: f64, value: usize) -> [u32; 2] {
+    let device: Arc<dyn Device> =
+        in_memory(&Shape { bytes: 32 << 20, ..Shape::default() }).unwrap();
+    Db::create(&device, &Create::default()).unwrap();
+    let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+    let db = Db::open(&device, &Options { fill, ..quiet }).unwrap();
+    let table = db.create_table("t").unwrap();
+    let put = |keys: std::iter::StepBy<std::ops::Range<u32>>| {
+        let mut transaction = db.begin().unwrap();
+        keys.for_each(|n| transaction.put(table, &key(n), &vec![7; value]).unwrap());
+        transaction.commit().unwrap();
+        let check = db.check().unwrap();
+        assert!(check.findings.is_empty(), "{:?}", check.findings);
+        db.stats().unwrap().pages
+    };
+    [(0..3_000).step_by(10), (5..3_000).step_by(180)].map(put)
+}
+
+#[test]
+fn a_load_in_order_leaves_room_for_records_that_come_later() {
+    let [loaded, later] = pages_of_a_load(1.0, 100);
+    assert!(later >= loaded + 6, "most of 8 leaves are split: {loaded}, {later}");
+    let [roomy, later] = pages_of_a_load(0.9, 100);
+    assert_eq!(roomy, later, "no leaf is split");
+    assert!((loaded..=loaded + 2).contains(&roomy), "{loaded}, {roomy}");
+}
+
+#[test]
+fn records_that_are_longer_than_the_room_fill_leaves() {
+    assert_eq!(pages_of_a_load(0.9, 410), pages_of_a_load(1.0, 410));
+}
+
+#[test]
+fn a_fill_that_leaves_too_much_is_refused() {
+    let device: Arc<dyn Device> =
+        in_memory(&Shape { bytes: 32 << 20, ..Shape::default() }).unwrap();
+    Db::create(&device, &Create::default()).unwrap();
+    for fill in [0.69, 1.01, f64::NAN] {
+        let opened = Db::open(&device, &Options { fill, ..Options::default() });
+        assert!(matches!(opened, Err(DbError::Options { what: "fill", .. })), "{fill}");
+    }
+}
+
 #[test]
 fn an_empty_leaf_is_unlinked_though_its_neighbours_are_full() {
     let db = open();
@@ -131,7 +176,7 @@ fn a_page_to_be_split_that_must_be_read_is_read_before_a_frame_is_taken() {
     let (before, used) = (pages_read(), trees.pages.used());
     // In debug builds, a thread that has a frame and asks for another panics.
     let change = Change { kind: WriteKind::Put, value: &[7; 1500] };
-    trees.make_room(table.root, &key(0), change).unwrap();
+    trees.make_room(table.root, &key(0), change, 0).unwrap();
     assert!(pages_read() > before, "the leaf was in memory");
     assert_eq!(trees.pages.used(), used + 1);
 }

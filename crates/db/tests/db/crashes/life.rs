@@ -88,6 +88,7 @@ impl<'t> Life<'t> {
             recovery_bytes: (seed / 12 % 2 == 1).then_some(0),
             // In a third of the histories long values have pages of their own.
             longest_logged_value: if seed.is_multiple_of(3) { 1500 } else { usize::MAX },
+            fill: [0.9, 1.0, 0.7][seed as usize / 24 % 3],
             ..Options::default()
         };
         let device = Arc::new(Faulty::new(memory.clone(), seed).with_tail(tail));
