@@ -27,6 +27,9 @@ pub struct Room {
     /// Zones of a fixed capacity beyond those that the logical pages fill; none if zones are added
     /// as they are needed. Open zones take from these.
     pub spare_zones: Option<u32>,
+    /// True if cleaning waits until few zones are free: what is free in open zones is then missing
+    /// as over-provisioning. Else cleaning goes by garbage, and a free page costs nothing.
+    pub waits_for_zones: bool,
     /// Zones that may be open at once, one for each class; none if the device has no limit.
     pub open_zones: Option<u32>,
 }

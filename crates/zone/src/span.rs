@@ -54,8 +54,7 @@ impl Span {
     ///
     /// # Errors
     /// The device has too few zones; a limit is 0, larger than the device's, or missing although
-    /// the device has one; `count` is 0; errors of the device's report. device has one; no zone at
-    /// all; errors of its report.
+    /// the device has one; `count` is 0; errors of the device's report.
     pub fn new(
         inner: Arc<dyn Device>,
         first: u32,
@@ -104,13 +103,13 @@ impl Span {
         let before = self.inner.zone(below)?.state;
         let enters = begins && before.is_writable();
         if enters {
-            self.limits.enter(below, before)?;
+            self.limits.enter(zone, before)?;
         }
         let result = change(below);
         // If the device can't report the zone, it still counts: it may be active.
         let is_active = self.inner.zone(below).map_or(true, |info| info.state.is_active());
         if (enters || before.is_active()) && !is_active {
-            self.limits.leave(below);
+            self.limits.leave(zone);
         }
         result
     }
@@ -124,7 +123,7 @@ impl Device for Span {
     fn report(&self, first: u32, count: u32) -> Result<Vec<ZoneInfo>, DeviceError> {
         let below = self.below(first)?;
         let mut zones = self.inner.report(below, count.min(self.geometry.zones - first))?;
-        for (zone, info) in (below..).zip(&mut zones) {
+        for (zone, info) in (first..).zip(&mut zones) {
             info.state = self.limits.seen(zone, info.state);
         }
         Ok(zones)

@@ -112,6 +112,7 @@ impl Options {
         let spare = |zones: u32| u64::from(zones).saturating_sub(filled) as u32;
         Room {
             spare_zones: self.capacity.zones().map(spare),
+            waits_for_zones: matches!(self.capacity, Capacity::Fixed { .. }),
             open_zones: self.max_open.map(|zones| zones as u32),
         }
     }

@@ -335,7 +335,7 @@ impl Scheme for Survival {
             space: setup.space,
             clustered,
             streamed,
-            spare: setup.room.spare_zones,
+            spare: setup.room.spare_zones.filter(|_| setup.room.waits_for_zones),
             hinted,
             ages: Ages::new(setup.zone_pages),
             extents: Extents::new(setup.space, setup.zone_pages),

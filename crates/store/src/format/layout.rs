@@ -69,7 +69,8 @@ impl Layout {
         let usable = usable_zones(device)?;
         let geometry = device.geometry();
         let max_open = max_open(geometry);
-        let room = |spare_zones| Room { spare_zones, open_zones: max_open.map(|n| n as u32) };
+        let open_zones = max_open.map(|zones| zones as u32);
+        let room = |spare_zones| Room { spare_zones, open_zones, ..Room::default() };
         let classes = |spare_zones| scheme.classes(Semantics::Published, room(spare_zones));
         let most_classes = classes(None)?;
         if let Some(limit) = max_open.filter(|&limit| most_classes > limit) {

@@ -207,6 +207,18 @@ fn a_span_knows_the_conventional_zones_below_it() {
 }
 
 #[test]
+fn a_zone_that_is_open_when_a_span_begins_is_the_span_s_own() {
+    let below = in_memory(&shape()).unwrap();
+    below.append(3, 0, &[0; 4096]).unwrap();
+    let span = Span::new(below, 2, 8, Some(2), Some(4)).unwrap();
+    assert_eq!(span.zone(1).unwrap().state, ZoneState::ImplicitOpen);
+    span.append(0, 0, &[0; 4096]).unwrap();
+    span.append(1, 4096, &[0; 4096]).unwrap();
+    let states = [0, 1].map(|zone| span.zone(zone).unwrap().state);
+    assert_eq!(states, [ZoneState::ImplicitOpen; 2], "it is counted once");
+}
+
+#[test]
 fn counts_are_exact() {
     let device = Counted::new(in_memory(&shape()).unwrap());
     device.append(0, 0, &[0; 8192]).unwrap();
