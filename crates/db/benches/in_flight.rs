@@ -3,9 +3,9 @@
 //! `cargo bench -p frostline-db --bench in_flight -- FILE [options]`
 //!
 //! 200,000 records of 120 bytes are loaded into a new database in FILE, or on a copy of it where it
-//! exists, and a tenth of it stays in memory. Each transaction reads one record, drawn by Zipf's law
-//! (0.99), or with `--updates` every second one overwrites it. The CPU time is that of the whole
-//! process, the database's threads included.
+//! exists, and a tenth of it stays in memory. Each transaction reads one record, drawn by Zipf's
+//! law (0.99), or with `--updates` every second one overwrites it. The CPU time is that of the
+//! whole process, the database's threads included.
 //!
 //! - `--drive zn540` imitates a drive with 80 us a read;
 //! - `--memory MIB`, `--seconds N`, `--updates`;

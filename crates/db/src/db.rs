@@ -158,8 +158,8 @@ impl Db {
         Ok(db)
     }
 
-    /// The asynchronous form of the database. The first call starts the thread that reads for it. If
-    /// the system refuses that, the threads of the callers read.
+    /// The asynchronous form of the database. The first call starts the thread that reads for it.
+    /// If the system refuses that, the threads of the callers read.
     pub fn aio(&self) -> Aio<'_> {
         let core = &*self.core;
         if core.trees.pool.reader.begin()

@@ -121,11 +121,11 @@ pub struct Options {
     /// or one that takes more than a quarter of the largest record of the log, is written to pages
     /// of its own before, and the commit waits until these are durable. 256 KiB unless given.
     pub longest_logged_value: usize,
-    /// The share of a leaf that insertions in ascending order fill, from 0.7 to 1; 0.9 unless given.
-    /// The rest is left for records that come between them later, which would split each leaf
-    /// otherwise. Records that are longer than the rest fill leaves. The device hardly has more
-    /// bytes for it, as images leave out what is free (unless units are whole pages); memory has
-    /// whole pages.
+    /// The share of a leaf that insertions in ascending order fill, from 0.7 to 1; 0.9 unless
+    /// given. The rest is left for records that come between them later, which would split each
+    /// leaf otherwise. Records that are longer than the rest fill leaves. The device hardly has
+    /// more bytes for it, as images leave out what is free (unless units are whole pages); memory
+    /// has whole pages.
     pub fill: f64,
     /// Sees the progress of recovery.
     pub progress: Option<Progress>,

@@ -45,7 +45,7 @@
 //! that is dropped while it waits for its commit to be durable is committed.
 //!
 //! Tables are made, renamed, filled and deleted by [`crate::Db`], which waits.
-//! [`Aio`](frostline_db::Aio) says when a future may hold its thread for longer than microseconds:
+//! [`Aio`] says when a future may hold its thread for longer than microseconds:
 //! long values are the case to know.
 
 #![expect(

@@ -184,8 +184,8 @@ impl Options {
         self
     }
 
-    /// Sets the share of a page that records in ascending order fill from now on, from 0.7 to 1. The
-    /// rest is left for records that come between them later, which would split each page
+    /// Sets the share of a page that records in ascending order fill from now on, from 0.7 to 1.
+    /// The rest is left for records that come between them later, which would split each page
     /// otherwise. The default is 0.9. With 1, data that only grow at their end take 9 % fewer pages
     /// in memory; the file has about as many bytes.
     pub fn fill(mut self, share: f64) -> Self {

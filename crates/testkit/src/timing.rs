@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Prints the median of eleven samples of 50 ms or longer each, and millions of what `work` does `amount`
-/// of per second.
+/// Prints the median of eleven samples of 50 ms or longer each, and millions of what `work` does
+/// `amount` of per second.
 pub fn measure(name: &str, amount: u64, mut work: impl FnMut()) {
     let mut time = |times: u32| {
         let start = Instant::now();

@@ -83,8 +83,8 @@ pub(crate) struct DatabaseArgs {
     /// How images of pages are compressed where that saves units; the log with zstd, or none
     #[arg(long, value_name = "C", default_value = "lz4")]
     pub compression: CompressionArg,
-    /// Share of a leaf that insertions in ascending order fill, 0.7 to 1: the rest is for those that
-    /// come between them later
+    /// Share of a leaf that insertions in ascending order fill, 0.7 to 1: the rest is for those
+    /// that come between them later
     #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = fill,
         allow_negative_numbers = true)]
     pub fill: f64,

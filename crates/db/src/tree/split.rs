@@ -20,7 +20,8 @@ const ASCENDING: usize = 8;
 const CHILD_ROOM: usize = LONGEST_KEY + 16;
 
 impl Trees {
-    /// Makes room for a record in the leaf that its key belongs to, and for `spare` bytes beside it.
+    /// Makes room for a record in the leaf that its key belongs to, and for `spare` bytes beside
+    /// it.
     pub(super) fn make_room(
         &self,
         tree: u32,

@@ -192,7 +192,8 @@ impl State {
         self.volume.map()
     }
 
-    /// The map, for leaves that come and go. Entries change by [`MappedPage`] alone.
+    /// The map, for leaves that come and go. Entries change by
+    /// [`MappedPage`](mapped_page::MappedPage) alone.
     pub(crate) fn map_mut(&mut self) -> &mut MapCache {
         self.volume.map_mut()
     }
