@@ -60,7 +60,7 @@ impl<'a> ZoneView<'a> {
     /// The same zones; only those with at least `garbage` garbage pages are candidates.
     #[must_use]
     pub fn with_least_garbage(self, garbage: u32) -> Self {
-        assert!(i32::try_from(garbage).is_ok(), "garbage is counted below 2^31");
+        debug_assert!(i32::try_from(garbage).is_ok(), "garbage is counted below 2^31");
         ZoneView { least_garbage: (garbage as i32).max(1), ..self }
     }
 
@@ -79,7 +79,7 @@ impl<'a> ZoneView<'a> {
     /// The same zones with another column of garbage, which is negative for zones that shall not be
     /// chosen.
     pub(crate) fn with_garbage(self, garbage: &'a [i32]) -> Self {
-        assert_eq!(garbage.len(), self.len(), "columns of one table");
+        debug_assert_eq!(garbage.len(), self.len(), "columns of one table");
         ZoneView { columns: ZoneColumns { garbage, ..self.columns }, ..self }
     }
 
