@@ -87,7 +87,7 @@ def main(program):
     width, height = COLUMNS * CELL + 2 * EDGE, ROWS * LINE + 2 * EDGE
     share = 100 / PICTURES
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" role="img" xml:space="preserve">',
         "<title>The zones of a database under TPC-C, on a terminal</title>",
         "<style>text { font: 12px ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; white-space: pre }",
         f".p {{ visibility: hidden; animation: show {PICTURES}s steps(1) infinite }}",
