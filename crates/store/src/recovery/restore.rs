@@ -10,7 +10,7 @@ use super::zone_epoch::ZoneEpoch;
 use crate::StoreError;
 use crate::error::of_zone;
 use crate::format::{Note, OPENED};
-use crate::state::Restored;
+use crate::state::restored::Restored;
 use crate::state::written::Written;
 
 impl Recovery<'_> {

@@ -16,6 +16,7 @@ pub(crate) mod notes;
 pub(crate) mod observer;
 mod placing;
 pub(crate) mod promises;
+pub(crate) mod restored;
 pub(crate) mod room;
 pub(crate) mod space_target;
 #[cfg(test)]
@@ -26,10 +27,9 @@ pub(crate) mod written;
 mod zone_life;
 pub(crate) mod zone_pool;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use frostline_log::{Counts, ZoneImage, ZoneLog};
+use frostline_log::{Counts, ZoneLog};
 use frostline_placement::{AnyScheme, Pages, Scheme};
 
 use crate::StoreError;
@@ -49,7 +49,7 @@ use crate::state::room::ChangeUnits;
 use crate::state::space_target::SpaceTarget;
 use crate::state::volume::Volume;
 use crate::state::written::{DeltaCounts, Written};
-use crate::state::zone_pool::{DataZone, ZonePool};
+use crate::state::zone_pool::ZonePool;
 
 /// The state of the store in memory.
 pub(crate) struct State {
@@ -98,34 +98,6 @@ pub(crate) struct State {
     nothing_to_clean: bool,
 }
 
-/// A store as recovery found it.
-pub(crate) struct Restored {
-    /// User writes.
-    pub time: u64,
-    /// Pages written.
-    pub written: Written,
-    /// Valid records: pages, deltas and tails.
-    pub valid: u64,
-    /// Of these, deltas and tails.
-    pub deltas: u64,
-    /// Units of deltas and tails.
-    pub changes: ChangeUnits,
-    /// The zones that hold pages, as the volume knows them, in the order in which they were sealed.
-    pub images: Vec<ZoneImage>,
-    /// The same zones, by number in the volume.
-    pub zones: Vec<(u32, DataZone)>,
-    /// Number of the last chunk.
-    pub last_seq: u64,
-    /// Number of the first chunk that the checkpoint does not cover.
-    pub covered: u64,
-    /// Number of the next opening.
-    pub next_opening: u64,
-    /// Number of the next note.
-    pub next_serial: u64,
-    /// The engines' marks.
-    pub marks: BTreeMap<u32, u64>,
-}
-
 impl State {
     /// The state of a store that holds nothing.
     pub(crate) fn new(volume: Volume, layout: Arc<Layout>, store: u64) -> Self {
@@ -154,22 +126,6 @@ impl State {
             layout,
             store,
         }
-    }
-
-    /// The store goes on from what recovery found.
-    pub(crate) fn restore(&mut self, found: Restored) -> Result<(), StoreError> {
-        self.volume.restore(found.time as u32, found.valid, &found.images)?;
-        self.time = found.time;
-        self.written = found.written;
-        self.valid_deltas = found.deltas;
-        self.changes = found.changes.at_least_none();
-        self.zones.restore(found.zones, found.next_opening);
-        self.chunks.restore(found.last_seq);
-        self.notes.restore(found.next_serial);
-        self.marks = Marks::found(found.marks);
-        self.checkpoints = Checkpoints::found(found.covered);
-        self.withhold();
-        Ok(())
     }
 
     /// The division of the device.
