@@ -54,7 +54,7 @@ impl Draw {
     }
 }
 
-/// What all threads and futures of a run share.
+/// State that all threads and futures of a run share.
 struct Run<'d> {
     db: &'d Db,
     table: Table,
@@ -288,7 +288,7 @@ fn main() -> Outcome<()> {
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or("an option lacks its value");
         match &argument[..] {
-            // What cargo adds.
+            // Cargo adds this argument.
             "--bench" => {}
             "--drive" => drive = value()? == "zn540",
             "--memory" => memory = value()?.parse()?,

@@ -21,7 +21,7 @@ impl Core {
 
     /// Reads what steps miss, until the database is closed.
     pub(crate) fn read_always(&self) -> Result<(), DbError> {
-        /// Whatever ends the thread, nobody waits for it any more.
+        /// However the thread ends, no step waits for it after that.
         struct End<'c>(&'c Core);
 
         impl Drop for End<'_> {

@@ -36,7 +36,7 @@ pub(crate) enum DriveArg {
     Zn540,
 }
 
-/// What a bench or a server does beside its work.
+/// Options of a bench or a server: metrics, a backup, locked memory.
 #[derive(Debug, Args)]
 pub(crate) struct RunningArgs {
     /// Serve metrics for Prometheus, and at / a page that draws the zones live, at this loopback

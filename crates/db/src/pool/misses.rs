@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 
 use crate::DbError;
 
-/// What the thread does where it would wait.
+/// The mode of a thread: it decides what happens where the thread would wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// It waits.

@@ -1,8 +1,8 @@
 //! The reader of pages for steps that do not wait: a thread that reads together what all of them
 //! miss.
 //!
-//! What is missed while it reads is read next, so the more steps wait the more pages are in a
-//! submission.
+//! Pages that are missed while it reads are its next batch. So a batch grows with the number of
+//! steps that wait.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub(crate) enum Ready {
     Failed,
 }
 
-/// What the thread does next.
+/// The next work of the thread.
 pub(super) struct Batch {
     pub missed: Vec<(u32, Arc<Waiting>)>,
     pub wants_room: bool,

@@ -84,7 +84,7 @@ struct Shard {
 #[derive(Default)]
 struct State {
     slots: Slots,
-    /// What all parts take.
+    /// Memory and room of all parts.
     taken: Taken,
 }
 
@@ -97,7 +97,7 @@ pub(crate) enum Memory {
     Short,
 }
 
-/// What parts of pages take.
+/// Memory and room that parts of pages take.
 #[derive(Clone, Copy, Default)]
 struct Taken {
     /// Bytes of memory.
