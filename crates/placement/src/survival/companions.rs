@@ -60,7 +60,8 @@ impl Default for Companions {
 }
 
 impl Companions {
-    /// True if the version that this user write ends is looked at.
+    /// True if the version that this user write ends is looked at: the first of each 64 and the one
+    /// 16 later. Their numbers, modulo 64, differ in one bit.
     #[inline(always)]
     pub fn looks(writes: u64) -> bool {
         writes & (EACH - 1 - APART) == 0
