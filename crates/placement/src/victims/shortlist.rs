@@ -53,6 +53,8 @@ pub(super) struct Shortlist {
     pace: u32,
     scores: Vec<i32>,
     keys: Vec<Key>,
+    /// Room for a list.
+    spare: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -186,8 +188,11 @@ impl Shortlist {
         }
         let is_long = |list: &List| list.zones.len() > list.most;
         if let Some(long) = self.lists.iter().rposition(is_long) {
-            let List { zones: listed, mark, until, .. } = std::mem::take(&mut self.lists[long]);
-            self.fill::<R>(zones, watch, long, &listed, (mark, until));
+            let List { zones: listed, mark, until, .. } = &mut self.lists[long];
+            let within = (*mark, *until);
+            let listed = std::mem::replace(listed, std::mem::take(&mut self.spare));
+            self.fill::<R>(zones, watch, long, &listed, within);
+            self.spare = listed;
         }
     }
 
@@ -248,12 +253,13 @@ impl Shortlist {
         (self.made, self.choices) = (zones.now(), 0);
         self.least_garbage = zones.least_garbage();
         let last = (1..).take_while(|&list| 4 * length(list) <= zones.len()).count();
-        self.lists.clear();
         self.lists.resize(last + 1, List::default());
         self.depth.clear();
         self.depth.resize(zones.len(), self.lists.len() as u8);
         let (mark, until) = self.aim::<R>(zones, last, 1..zones.len() as u32);
-        let mut made = List { mark, until, ..List::default() };
+        let mut made = std::mem::take(&mut self.lists[last]);
+        (made.mark, made.until) = (mark, until);
+        made.zones.clear();
         let limits = watch.begin();
         limit_all::<R>(limits, zones, &made);
         for ((zone, limit), &garbage) in (0..).zip(limits).zip(zones.columns.garbage) {
