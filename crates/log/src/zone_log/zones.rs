@@ -160,6 +160,12 @@ impl ZoneTable {
         self.garbage[zone as usize].pages()
     }
 
+    /// The most garbage pages of a sealed zone; 0 if none is sealed.
+    pub fn most_in_sealed(&self) -> u32 {
+        let sealed = self.garbage.iter().filter(|garbage| garbage.is_sealed());
+        sealed.map(|garbage| garbage.pages()).max().unwrap_or(0)
+    }
+
     /// True if the zone holds no pages.
     pub fn is_free(&self, zone: u32) -> bool {
         self.garbage[zone as usize].is_free()
