@@ -78,7 +78,7 @@ impl<S: Scheme> ZoneLog<S> {
             return None;
         }
         let most = classes.max_by_key(|&class| garbage(class))?;
-        let pays = garbage(most) >= self.zone_units / LEAST && self.has_more_garbage(most);
-        (pays && garbage(most) > self.zones.most_in_sealed()).then_some(most)
+        let pays = garbage(most) >= (self.zone_units / LEAST).max(1) && self.has_more_garbage(most);
+        (pays && !self.zones.is_in_sealed(garbage(most))).then_some(most)
     }
 }

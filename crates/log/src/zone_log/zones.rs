@@ -160,10 +160,9 @@ impl ZoneTable {
         self.garbage[zone as usize].pages()
     }
 
-    /// The most garbage pages of a sealed zone; 0 if none is sealed.
-    pub fn most_in_sealed(&self) -> u32 {
-        let sealed = self.garbage.iter().filter(|garbage| garbage.is_sealed());
-        sealed.map(|garbage| garbage.pages()).max().unwrap_or(0)
+    /// True if a sealed zone has at least so many garbage pages.
+    pub(super) fn is_in_sealed(&self, pages: u32) -> bool {
+        self.garbage.iter().any(|garbage| garbage.is_sealed() && garbage.pages() >= pages)
     }
 
     /// True if the zone holds no pages.
