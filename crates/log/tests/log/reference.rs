@@ -257,8 +257,8 @@ impl Model {
     }
 
     /// Seals open zones that have no room for a page, if at most one zone is free. If the scheme
-    /// wants that, also those that hardly fill, and the one with the most garbage if a quarter of all
-    /// garbage lies in open zones and no sealed zone has as much.
+    /// wants that, also those that hardly fill, and the one with the most garbage if a quarter of
+    /// all garbage lies in open zones and no sealed zone has as much.
     fn seal_stale(&mut self) {
         let is_last = self.free.len() < 2 && self.options.capacity.zones().is_some();
         let seals_stale = self.scheme.wants().seals_stale;
