@@ -6,9 +6,9 @@
 //! schemes have few classes; a scheme with many classes has them sealed early
 //! ([`Wants::seals_stale`](frostline_placement::Wants::seals_stale)).
 //!
-//! While a volume is small, most of its garbage may lie in open zones however soon they fill. All
-//! victims are then nearly full of valid pages, and to copy these frees next to nothing. So the
-//! open zone with the most garbage is sealed in that case.
+//! If the garbage that is allowed is a few zones or less, most of it may lie in open zones however
+//! soon they fill. All victims are then nearly full of valid pages, and to copy these frees next to
+//! nothing. So an open zone is sealed if it has more garbage than any sealed one.
 //!
 //! Records may leave the end of a zone too short for a page. If a volume of few zones is down to
 //! its last free one, all others may be open with such ends: none takes a page, and none can be a
@@ -18,8 +18,10 @@ use frostline_placement::Scheme;
 
 use super::ZoneLog;
 
-/// One in this many slots of an open zone is garbage at least when it is sealed for its garbage.
-const LEAST: u32 = 4;
+/// An open zone is sealed for its garbage if one in this many garbage slots lies in open zones.
+const IN_OPEN: u64 = 4;
+/// One in this many slots of a zone is garbage at least when it is sealed for its garbage.
+const LEAST: u32 = 16;
 
 impl<S: Scheme> ZoneLog<S> {
     /// Seals stale zones [early](Self::end_early), if cleaning is due. To be called before each
@@ -61,9 +63,10 @@ impl<S: Scheme> ZoneLog<S> {
         garbage * self.written > self.garbage * u64::from(used)
     }
 
-    /// The class whose open zone has the most garbage, if more than half of all garbage lies in
-    /// open zones. With less than a [quarter](LEAST) of garbage it may stay open, so few zones are
-    /// sealed this way: at most one in a quarter of a zone's worth of user writes.
+    /// The class whose open zone has the most garbage, if much of all garbage lies in open zones
+    /// and no sealed zone has as much as this one: to clean it frees more for fewer copies, even
+    /// if each of its unused slots counted as one. With less than the [`LEAST`] garbage it stays
+    /// open, so that few zones are sealed this way.
     fn most_garbage(&self) -> Option<usize> {
         let garbage = |class: usize| match self.open[class].is_closed() {
             true => 0,
@@ -71,11 +74,11 @@ impl<S: Scheme> ZoneLog<S> {
         };
         let classes = 0..self.open.len();
         let in_open: u64 = classes.clone().map(|class| u64::from(garbage(class))).sum();
-        if in_open * 2 <= self.garbage {
+        if in_open * IN_OPEN < self.garbage {
             return None;
         }
         let most = classes.max_by_key(|&class| garbage(class))?;
-        let pays = garbage(most) >= self.zone_units / LEAST;
-        (pays && self.has_more_garbage(most)).then_some(most)
+        let pays = garbage(most) >= (self.zone_units / LEAST).max(1) && self.has_more_garbage(most);
+        (pays && !self.zones.is_in_sealed(garbage(most))).then_some(most)
     }
 }

@@ -165,6 +165,11 @@ impl ZoneTable {
         self.garbage[zone as usize].pages()
     }
 
+    /// True if a sealed zone has at least so many garbage pages.
+    pub(super) fn is_in_sealed(&self, pages: u32) -> bool {
+        self.garbage.iter().any(|garbage| garbage.is_sealed() && garbage.pages() >= pages)
+    }
+
     /// True if the zone holds no pages.
     pub fn is_free(&self, zone: u32) -> bool {
         self.garbage[zone as usize].is_free()

@@ -257,8 +257,8 @@ impl Model {
     }
 
     /// Seals open zones that have no room for a page, if at most one zone is free. If the scheme
-    /// wants that, also those that hardly fill, and the one with the most garbage if most of all
-    /// garbage lies in open zones.
+    /// wants that, also those that hardly fill, and the one with the most garbage if a quarter of
+    /// all garbage lies in open zones and no sealed zone has as much.
     fn seal_stale(&mut self) {
         let is_last = self.free.len() < 2 && self.options.capacity.zones().is_some();
         let seals_stale = self.scheme.wants().seals_stale;
@@ -277,12 +277,19 @@ impl Model {
         let (_, garbage) = self.totals();
         let slots = self.options.zone_pages * self.options.page_units;
         if let Some(&(most, class, zone)) = open.iter().max()
-            && 2 * open.iter().map(|zone| zone.0).sum::<usize>() > garbage
-            && most >= slots as usize / 4
+            && 4 * open.iter().map(|zone| zone.0).sum::<usize>() >= garbage
+            && most > self.most_in_sealed()
+            && most >= slots as usize / 16
             && self.has_more_garbage(zone)
         {
             self.end(class, zone);
         }
+    }
+
+    fn most_in_sealed(&self) -> usize {
+        let zones = 1..self.zones.len() as u32;
+        let sealed = zones.filter(|&zone| !self.open.contains(&Some(zone)));
+        sealed.map(|zone| self.garbage(zone)).max().unwrap_or(0)
     }
 
     fn is_stale(&self, zone: u32) -> bool {

@@ -7,7 +7,7 @@
 use frostline_placement::SchemeSpec;
 use frostline_random::SplitMix;
 use frostline_sim::{
-    Combination, Outcome, ReplayProgress, Settings, TraceVolume, ZoneSize, replay,
+    Combination, Outcome, ReplayProgress, Settings, Space, TraceVolume, ZoneSize, replay,
 };
 use frostline_trace::{AccessPattern, Spec, Writes, generate, prepare};
 
@@ -48,11 +48,17 @@ fn files(seed: u64) -> impl Iterator<Item = u32> {
 }
 
 fn run(lbas: &[u32], zone_pages: u32, scheme: &str, victim: &str) -> Outcome {
-    guessing(true, lbas, zone_pages, scheme, victim)
+    run_with(Settings::default(), lbas, zone_pages, scheme, victim)
 }
 
-/// The same, with a guess of what follows in requests or without.
-fn guessing(guess: bool, lbas: &[u32], zone_pages: u32, scheme: &str, victim: &str) -> Outcome {
+/// The same with other settings.
+fn run_with(
+    settings: Settings,
+    lbas: &[u32],
+    zone_pages: u32,
+    scheme: &str,
+    victim: &str,
+) -> Outcome {
     let lbas = (0..PAGES).chain(lbas.iter().copied()).collect();
     let writes = Writes { lbas, ..Writes::default() };
     let volume = TraceVolume::new(prepare(None, writes, true).expect("LBAs in range"));
@@ -60,8 +66,7 @@ fn guessing(guess: bool, lbas: &[u32], zone_pages: u32, scheme: &str, victim: &s
         zone_size: ZoneSize::Bytes(u64::from(zone_pages) * 4096),
         warmup: u64::from(PAGES),
         window: WINDOW as u64,
-        guess,
-        ..Settings::default()
+        ..settings
     };
     let scheme = SchemeSpec::parse(scheme).expect("a known scheme");
     let combination = Combination { scheme, victim: victim.to_string() };
@@ -111,9 +116,23 @@ fn log_beside_a_table(seed: u64) -> impl Iterator<Item = u32> {
 #[test]
 fn what_follows_in_requests_tells_the_tails_of_a_log_and_saves_a_third_of_the_relocations() {
     let lbas: Vec<u32> = log_beside_a_table(11).take(WRITES).collect();
-    let relocations = |guess| guessing(guess, &lbas, 64, "survival", "survival").counts.relocations;
+    let relocations = |guess| {
+        let settings = Settings { guess, ..Settings::default() };
+        run_with(settings, &lbas, 64, "survival", "survival").counts.relocations
+    };
     let (told, untold) = (relocations(true), relocations(false));
     assert!(3 * told < 2 * untold, "{told} relocations for {untold}");
+}
+
+#[test]
+fn where_half_a_zone_of_garbage_is_allowed_open_zones_do_not_hold_it() {
+    let lbas: Vec<u32> = zipf(0.9, WRITES, 13).collect();
+    let waf = |scheme, victim| {
+        let settings = Settings { space: Space::Gp(0.05), ..Settings::default() };
+        run_with(settings, &lbas, PAGES / 8, scheme, victim).counts.waf()
+    };
+    let (survival, sepgc) = (waf("survival", "survival"), waf("sepgc", "cost-benefit"));
+    assert!(survival < 0.6 * sepgc, "{survival} for {sepgc}");
 }
 
 #[test]
