@@ -123,8 +123,11 @@ class Full(Error):
 class InUse(Error):
     """Another process, or this one, has the database or store open: close it there."""
 
+class NotFound(Error, FileNotFoundError):
+    """There is no file, directory or device of that name."""
+
 class NotUsable(Error):
-    """There is no database or store, or one of a newer version."""
+    """What is there is no database or store, or one of a newer version."""
 
 class Damaged(Error):
     """Bytes on the device differ from what was written."""

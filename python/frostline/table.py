@@ -139,6 +139,32 @@ class Results(Table):
         ]
         return Table.of_rows(rows)
 
+    def plot(self, figure: Any = None) -> Any:
+        """A Matplotlib figure: a bar for the WAF of each run, the least first; with windows its course, too.
+
+        It is drawn in ``figure`` if one is given.
+        """
+        if figure is None:
+            from matplotlib import pyplot
+
+            figure = pyplot.figure(figsize=(10, 4), layout="constrained")
+        told_apart = [name for name in ("volume", "scheme", "victim") if len(set(self._columns.get(name, ()))) > 1]
+        rows = [(run["waf"], _name(run, told_apart), run["windows"]) for run in self.report["runs"]]
+        rows.sort(key=lambda row: row[0])
+        with_windows = any(windows for _, _, windows in rows)
+        axes = figure.subplots(1, 2 if with_windows else 1, squeeze=False)[0]
+        bars = axes[0].barh([name for _, name, _ in rows], [waf - 1 for waf, _, _ in rows], left=1)
+        axes[0].bar_label(bars, [f"{waf:.3f}" for waf, _, _ in rows], padding=3)
+        axes[0].margins(x=0.15)
+        axes[0].invert_yaxis()
+        axes[0].set_xlabel("WAF")
+        for _, name, windows in rows if with_windows else ():
+            writes = np.cumsum([window["user_writes"] for window in windows])
+            axes[1].plot(writes, [window["waf"] for window in windows], label=name)
+            axes[1].set(xlabel="user writes", ylabel="WAF")
+            axes[1].legend(frameon=False)
+        return figure
+
     def _part(self, part: str) -> Table:
         rows = []
         for run in self.report["runs"]:
@@ -150,6 +176,10 @@ class Results(Table):
 
 def _key(run: Mapping[str, Any]) -> dict[str, Any]:
     return {name: run[name] for name in ("volume", "scheme", "victim") if name in run}
+
+
+def _name(run: Mapping[str, Any], told_apart: Sequence[str]) -> str:
+    return ", ".join(str(run[name]) for name in told_apart or ["scheme"])
 
 
 def _flat(run: Mapping[str, Any]) -> dict[str, Any]:

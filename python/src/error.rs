@@ -1,12 +1,16 @@
 //! Errors of the crates as exceptions.
 
+use std::path::Path;
+
 use frostline::placement::BuildError;
 use frostline::sim::SimError;
 use frostline::trace::{SpecError, TraceError};
 use frostline::zone::ParseSizeError;
-use pyo3::PyErr;
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyFileNotFoundError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
 
 create_exception!(frostline, Error, PyException, "Frostline can't do what it was asked.");
 
@@ -22,17 +26,48 @@ kinds! {
     Refused "The call can never succeed: a key, a value or a transaction is too large, or options contradict each other."
     Full "All pages are in use: delete records, or move them to a database with a larger bound."
     InUse "Another process, or this one, has the database or store open: close it there."
-    NotUsable "There is no database or store, or one of a newer version."
+    NotUsable "What is there is no database or store, or one of a newer version."
     Damaged "Bytes on the device differ from what was written."
     DeviceFailed "The device or the system failed. What was committed or synced before is safe."
     BackupFailed "A backup could not be made or restored. The one before is as it was."
 }
 
+/// An exception for a file that is not there: a `FileNotFoundError` too, with errno and file name.
+pub struct NotFound;
+
+impl NotFound {
+    /// The class, made once.
+    pub fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+        static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        let class = CLASS.get_or_try_init(py, || -> PyResult<_> {
+            let bases = (py.get_type::<Error>(), py.get_type::<PyFileNotFoundError>());
+            let members = PyDict::new(py);
+            members.set_item("__module__", "frostline")?;
+            members.set_item("__doc__", "There is no file, directory or device of that name.")?;
+            let class = py.get_type::<PyType>().call1(("NotFound", bases, members))?;
+            Ok(class.cast_into::<PyType>()?.unbind())
+        })?;
+        Ok(class.bind(py))
+    }
+
+    fn new_err(file: &Path) -> PyErr {
+        let arguments = (ENOENT, "No such file or directory", file.as_os_str().to_owned());
+        Python::attach(|py| match NotFound::class(py) {
+            Ok(class) => PyErr::from_type(class.clone(), arguments),
+            Err(error) => error,
+        })
+    }
+}
+
+/// The system's number for a file that is not there, the same on all systems.
+const ENOENT: i32 = 2;
+
 impl From<frostline::Error> for Failure {
     fn from(error: frostline::Error) -> Self {
         use frostline::Error as E;
         let text = error.to_string();
-        Failure(match error {
+        Failure(match &error {
+            E::NotFound(_) => NotFound::new_err(error.file().unwrap_or(Path::new(""))),
             E::Conflict => Conflict::new_err(text),
             E::TooOld(_) => TooOld::new_err(text),
             E::ReadOnly => ReadOnly::new_err(text),
@@ -75,6 +110,9 @@ impl From<PyErr> for Failure {
 
 impl From<TraceError> for Failure {
     fn from(error: TraceError) -> Self {
+        if let TraceError::Missing { file } = &error {
+            return Failure(NotFound::new_err(file));
+        }
         Failure::new(match error.hint() {
             Some(hint) => format!("{error}; hint: {hint}"),
             None => error.to_string(),

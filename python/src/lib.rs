@@ -16,6 +16,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _native {
+    use pyo3::prelude::*;
+
     /// Version of the package.
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "it is Python's name")]
@@ -42,4 +44,9 @@ mod _native {
     use crate::store::Store;
     #[pymodule_export]
     use crate::trace::Trace;
+
+    #[pymodule_init]
+    fn add_errors(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("NotFound", crate::error::NotFound::class(module.py())?)
+    }
 }

@@ -27,6 +27,20 @@ def test_classes_and_windows_sum_up_to_the_run(runs):
         assert part["user_writes"].sum() == runs["user_writes"][1]
 
 
+def test_a_plot_has_a_bar_for_each_run_and_a_line_for_its_windows(runs, lbas):
+    figure = pytest.importorskip("matplotlib.figure")
+    bars, course = runs.plot(figure.Figure()).axes
+    assert [label.get_text() for label in bars.get_yticklabels()] == ["sepbit", "nosep"], "the least WAF first"
+    ends = [bar.get_x() + bar.get_width() for bar in bars.patches]
+    assert ends == pytest.approx(sorted(runs["waf"]))
+    wafs = runs.windows.where(scheme="sepbit")["waf"]
+    assert course.lines[0].get_ydata() == pytest.approx(wafs)
+
+    runs = fl.simulate([fl.open(lbas, name="a"), fl.open(lbas, name="b")], "sepbit", gain=False)
+    (bars,) = runs.plot(figure.Figure()).axes
+    assert len({label.get_text() for label in bars.get_yticklabels()}) == len(runs), "bars have names of their own"
+
+
 def test_other_libraries_have_the_same_columns(runs):
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")

@@ -1,6 +1,8 @@
 //! Errors, by what the caller can do about them.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Arc;
 
 #[cfg(feature = "backup")]
@@ -53,8 +55,11 @@ pub enum Error {
     /// Another process, or this one, already has the database open: close it there.
     #[error("in use: {}", cause(.0))]
     InUse(#[source] Arc<DbError>),
-    /// There is no database, or one of a newer version, or one that needs a feature of this crate
-    /// that the program is built without.
+    /// There is no file, directory or device of that name.
+    #[error("{}", cause(.0))]
+    NotFound(#[source] Arc<DbError>),
+    /// What is there is no database, or one of a newer version, or one that needs a feature of this
+    /// crate that the program is built without.
     #[error("not usable: {}", cause(.0))]
     NotUsable(#[source] Arc<DbError>),
     /// Bytes on the device differ from what was written: restore a backup, or find the extent of
@@ -91,16 +96,36 @@ impl From<DeviceError> for Error {
     }
 }
 
+impl Error {
+    /// The file, directory or device that could not be opened, if that is the error.
+    pub fn file(&self) -> Option<&Path> {
+        let (Error::NotFound(error) | Error::Device(error)) = self else { return None };
+        match device_error(error)? {
+            DeviceError::Open { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+}
+
 /// The error to show: one of the device says by itself what it is of.
 fn cause(error: &DbError) -> &dyn Display {
-    match error {
-        DbError::Device(error) => error,
-        DbError::Store(error) => match &**error {
-            StoreError::Device(error) => error,
+    match device_error(error) {
+        Some(of_device) => of_device,
+        None => match error {
+            DbError::Store(error) => error,
             error => error,
         },
-        DbError::Wal(WalError::Device(error)) => error,
-        error => error,
+    }
+}
+
+fn device_error(error: &DbError) -> Option<&DeviceError> {
+    match error {
+        DbError::Device(error) | DbError::Wal(WalError::Device(error)) => Some(error),
+        DbError::Store(error) => match &**error {
+            StoreError::Device(error) => Some(error),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -167,6 +192,7 @@ fn kind_of_log(error: &WalError) -> fn(Arc<DbError>) -> Error {
 fn kind_of_device(error: &DeviceError) -> fn(Arc<DbError>) -> Error {
     use DeviceError as E;
     match error {
+        E::Open { source, .. } if source.kind() == ErrorKind::NotFound => Error::NotFound,
         E::InUse { .. } => Error::InUse,
         E::Shape { .. } | E::Uri { .. } | E::Exists { .. } => Error::Refused,
         E::NotADevice { .. } => Error::NotUsable,

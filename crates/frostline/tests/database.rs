@@ -418,6 +418,18 @@ fn a_file_that_was_cut_off_is_refused_or_has_all_records() {
 }
 
 #[test]
+fn a_file_that_is_missing_is_named_by_the_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("none.frost");
+    for options in [Options::new().read_only(true), Options::new().create(false)] {
+        let error = options.open(&path).err().unwrap();
+        assert!(matches!(error, Error::NotFound(_)), "{error:?}");
+        assert_eq!(error.file(), Some(&*path));
+    }
+    assert!(!path.exists(), "it was not made");
+}
+
+#[test]
 fn a_database_that_is_open_for_reading_only_refuses_writes_and_stays_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("my.frost");

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
-use rustix::fs::{Access, AtFlags, CWD, FallocateFlags, OFlags, accessat, fallocate};
+use rustix::fs::{Access, AtFlags, CWD, OFlags, accessat};
+#[cfg(target_os = "linux")]
+use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use crate::open_files::OpenFiles;
@@ -56,6 +58,7 @@ impl ZoneFile {
         if direct {
             options.custom_flags((OFlags::NOFOLLOW | OFlags::DIRECT).bits() as i32);
         }
+        let _only_linux_reads_past_its_cache = direct;
         match options.open(&self.path) {
             Err(error) if is_refusal_to_write(&error) => options.write(false).open(&self.path),
             result => result,
@@ -74,7 +77,19 @@ pub(crate) fn plain(write: bool) -> OpenOptions {
 /// finds blocks for each append writes its own metadata with each flush. It may refuse, as zonefs
 /// does, which has no need of it.
 fn reserve(file: &File, capacity: u64) {
-    let _refused = fallocate(file, FallocateFlags::KEEP_SIZE, 0, capacity);
+    let _refused = allocate(file, 0, capacity);
+}
+
+/// Finds blocks for bytes of a file, whose length stays.
+#[cfg(target_os = "linux")]
+pub(crate) fn allocate(file: &File, at: u64, bytes: u64) -> Result<(), Errno> {
+    fallocate(file, FallocateFlags::KEEP_SIZE, at, bytes)
+}
+
+/// Elsewhere blocks are found as bytes are written.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn allocate(_file: &File, _at: u64, _bytes: u64) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
 }
 
 /// The metadata of a plain file; anything else in its place is refused.

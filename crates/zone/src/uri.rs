@@ -21,8 +21,6 @@ pub fn open(uri: &str, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceE
         Name::Zonefs(path) => crate::zonefs::open(path, options.read_only),
         #[cfg(target_os = "linux")]
         Name::Zoned(path) => crate::zbd::open(path, options.read_only),
-        #[cfg(not(target_os = "linux"))]
-        Name::Zonefs(_) | Name::Zoned(_) => wrong(uri, "only Linux has such devices"),
     }?;
     parity::as_described(device, options.read_only)
 }
@@ -52,6 +50,7 @@ pub fn create(
             let overwrite = options.overwrite && kind.placing == Placing::Fixed;
             ranges::create(path, shape, &OpenOptions { overwrite, ..*options }, kind)
         }
+        #[cfg(target_os = "linux")]
         Name::Zonefs(_) | Name::Zoned(_) => wrong(uri, "a zoned drive is not created, but opened"),
     }?;
     parity::as_described(device, false)
@@ -97,7 +96,9 @@ enum Name<'a> {
     Directory(&'a Path),
     /// A plain drive or file.
     Ranges(&'a Path, Kind),
+    #[cfg(target_os = "linux")]
     Zonefs(&'a Path),
+    #[cfg(target_os = "linux")]
     Zoned(&'a Path),
 }
 
@@ -118,8 +119,12 @@ fn parse(uri: &str) -> Result<Name<'_>, DeviceError> {
             Ok(Name::Ranges(named, Kind { placing: Placing::Fixed, in_streams }))
         }
         "dir" => Ok(Name::Directory(named)),
+        #[cfg(target_os = "linux")]
         "zonefs" => Ok(Name::Zonefs(named)),
+        #[cfg(target_os = "linux")]
         "zbd" => Ok(Name::Zoned(named)),
+        #[cfg(not(target_os = "linux"))]
+        "zonefs" | "zbd" => wrong(uri, "only Linux has such devices"),
         _ => wrong(uri, NAMES),
     }
 }

@@ -31,7 +31,6 @@ const INPUTS: usize = DIGITS + UNITS;
 /// The number of inputs whose products one instruction adds together.
 const QUAD: usize = 4;
 const QUADS: usize = INPUTS / QUAD;
-const INPUT_QUADS: usize = DIGITS / QUAD;
 /// The number of inputs whose products are added together by an instruction of every x86-64
 /// processor.
 const PAIR: usize = 2;
@@ -65,10 +64,10 @@ pub enum Instructions {
 impl Instructions {
     /// All instructions that this processor has, the slowest first.
     pub fn available() -> Vec<Instructions> {
-        let mut all = vec![Instructions::Portable];
+        let all = std::iter::once(Instructions::Portable);
         #[cfg(target_arch = "x86_64")]
-        all.extend(x86::available());
-        all
+        let all = all.chain(x86::available());
+        all.collect()
     }
 
     /// The fastest instructions that this processor has.

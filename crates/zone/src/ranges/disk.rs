@@ -6,11 +6,13 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(target_os = "linux")]
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 #[cfg(target_os = "linux")]
 use super::{discard_ioctl, rings::Rings};
+use crate::files::allocate;
 use crate::geometry::BLOCK_BYTES;
 use crate::positional;
 #[cfg(target_os = "linux")]
@@ -173,7 +175,7 @@ impl Disk for FileDisk {
         if self.is_drive || bytes == 0 {
             return Ok(());
         }
-        match fallocate(&self.file, FallocateFlags::KEEP_SIZE, at, bytes) {
+        match allocate(&self.file, at, bytes) {
             Err(Errno::NOSPC | Errno::DQUOT) => Err(io::ErrorKind::StorageFull.into()),
             _ => Ok(()),
         }

@@ -3,9 +3,10 @@
 
 use std::arch::x86_64::*;
 
-use super::{Digits, GateSums, Hidden, INPUT_QUADS, Instructions, QUAD, Quad, Quantised};
+use super::{DIGITS, Digits, GateSums, Hidden, Instructions, QUAD, Quad, Quantised};
 use crate::classifier::network::UNITS;
 
+const INPUT_QUADS: usize = DIGITS / QUAD;
 const GATES: usize = 3;
 
 /// The instruction sets of this processor besides the portable one, the slowest first.
