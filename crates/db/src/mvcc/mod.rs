@@ -17,4 +17,4 @@ pub(crate) use snapshots::RetainedVersion;
 pub use versions::VersionStats;
 pub(crate) use versions::{Lookup, Seen, Snapshot, Versions};
 pub(crate) use window::{CommitWindow, PendingCommit, Reads, Validated};
-pub(crate) use writes::{Change, Hashed, Write, WriteKind, WriteSet, hash_of};
+pub(crate) use writes::{Change, Write, WriteKind, WriteSet, hash_of};

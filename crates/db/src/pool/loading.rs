@@ -39,7 +39,7 @@ struct Loading {
     /// Where it goes to.
     frame: u32,
     /// Its delta that was cached.
-    delta: Option<Box<CachedDelta>>,
+    delta: Option<CachedDelta>,
 }
 
 impl Loader {
@@ -172,7 +172,7 @@ impl Loader {
         self.counters.read.fetch_add(1, Relaxed);
         let residency = self.residency();
         let arrived = read.and_then(|changed| {
-            let delta = delta.as_deref();
+            let delta = delta.as_ref();
             residency.enter(Arrival { page, frame, bytes, changed, delta, is_used })
         });
         if arrived.is_ok() {

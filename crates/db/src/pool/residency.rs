@@ -231,11 +231,11 @@ impl Residency {
                 }
             };
             if is_changed {
-                held.changed_by(rows.position);
+                held.changed_by(rows.position());
                 has_ghost |= change.kind == WriteKind::Delete;
             }
         }
-        held.header().changed(rows.dirty_from);
+        held.header().changed(rows.dirty_from());
         if has_ghost || held.node().has_sunk(room) {
             self.sunk.lock().push(page);
             self.has_sunk.store(true, Relaxed);

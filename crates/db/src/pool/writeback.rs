@@ -325,7 +325,7 @@ impl Writeback {
     /// Writes deltas of absent pages, which are in use for it. Under the evictor's lock.
     pub(crate) fn write_deltas(
         &self,
-        deltas: Vec<(u32, Box<CachedDelta>)>,
+        deltas: Vec<(u32, CachedDelta)>,
         cause: Cause,
     ) -> Result<(), DbError> {
         let needed = deltas.iter().map(|(_, delta)| delta.position).max().unwrap_or(0);
@@ -339,9 +339,9 @@ impl Writeback {
         written
     }
 
-    fn send_deltas(&self, deltas: &[(u32, Box<CachedDelta>)]) -> Result<(), DbError> {
+    fn send_deltas(&self, deltas: &[(u32, CachedDelta)]) -> Result<(), DbError> {
         let out = deltas.iter().map(|(page, cached)| {
-            let CachedDelta { delta, hotness, .. } = &**cached;
+            let CachedDelta { delta, hotness, .. } = cached;
             OutgoingDelta { page: *page, delta, hotness: *hotness }
         });
         let refused = self.space.write_deltas(&out.collect::<Vec<_>>())?;

@@ -15,9 +15,9 @@
 //! all that waits for it fits.
 //!
 //! Both share one budget. Deltas have a part of it for sure: beyond that the oldest is written
-//! first. Otherwise rows that were used last longest ago are dropped. If rows that wait take most
-//! of the memory, most deltas are written before pages are loaded for rows, as what waits saves
-//! reads, and not only writes. Then the page is loaded for which most bytes wait.
+//! first. If rows that wait take most of the rest, that is a small part, as what waits saves reads,
+//! and not only writes. Then rows are dropped that their page has, those that were used last
+//! longest ago first. Once there are none, the page is loaded for which most bytes wait.
 
 mod delta;
 mod rows;
@@ -47,14 +47,12 @@ const NAMED: usize = 2;
 /// Bytes of waiting rows of a class of pages.
 const CLASS_BYTES: usize = 64;
 
-/// Waiting rows take so much of the memory that deltas leave to rows before pages are loaded for
-/// them, unless all rows wait.
+/// If rows that wait take more of the memory that deltas leave to rows, most deltas are written.
 const MOST_WAITING: (usize, usize) = (3, 4);
 
-/// Before pages are loaded for such rows, deltas are written that take more than one of so many
-/// parts of the memory that they have for sure otherwise: what waits saves reads, and not only
-/// writes.
-const BESIDE_WAITING: usize = 4;
+/// Deltas have one of so many parts of the memory then that they have for sure otherwise: what
+/// waits saves reads, and not only writes.
+const BESIDE_WAITING: usize = 8;
 
 /// Bytes that a page comes to take more in the store with a delta that waits, at most.
 const DELTA_ROOM: usize = PAGE_BYTES / 8 * 3;
@@ -65,6 +63,12 @@ const WAITING_ROOM: usize = PAGE_BYTES / 8 * 5;
 
 /// Memory is short in a shard until this part of it is free.
 const SPARE: usize = 64;
+
+/// Bytes that the allocator takes for so many.
+const fn allocated(bytes: usize) -> usize {
+    // It has eight of its own, and counts in sixteens.
+    if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16) }
+}
 
 /// Parts of absent pages, by page.
 pub(crate) struct AbsentCache {
@@ -139,7 +143,7 @@ struct Parts {
 #[derive(Default)]
 pub(crate) struct Excess {
     /// Deltas to be written. They are in use until [`AbsentCache::end_write`].
-    pub deltas: Vec<(u32, Box<CachedDelta>)>,
+    pub deltas: Vec<(u32, CachedDelta)>,
     /// Pages to be loaded, as they lack changes of rows.
     pub lacking: Vec<u32>,
 }
@@ -165,34 +169,38 @@ impl Parts {
         Taken { bytes, delta_bytes, waiting_bytes, room }
     }
 
-    /// The class by what waits for the page.
-    fn class(&self) -> Option<u8> {
-        let class = |bytes: usize| (bytes / CLASS_BYTES).min(usize::from(CLASSES) - 1) as u8;
-        self.rows.is_dirty().then(|| class(self.rows.waiting_bytes()))
+    /// The order of the rows.
+    fn order(&self) -> Option<Order> {
+        match (self.rows.is_empty(), self.rows.is_dirty()) {
+            (true, _) => None,
+            (false, false) => Some(Order::Rows),
+            (false, true) => {
+                let class = self.rows.waiting_bytes() / CLASS_BYTES;
+                Some(Order::Waiting(class.min(usize::from(CLASSES) - 1) as u8))
+            }
+        }
     }
 
     fn dirty_from(&self) -> u64 {
-        self.delta.dirty_from().min(self.rows.dirty_from)
+        self.delta.dirty_from().min(self.rows.dirty_from())
     }
 }
 
 impl State {
-    /// Changes the parts in a slot, which is in the order of deltas if one waits, in those of rows
-    /// if there are some, and free if there is neither.
+    /// Changes the parts in a slot, which is in the order of deltas if one waits, in one of rows if
+    /// there are some, and free if there is neither.
     fn change<T>(&mut self, slot: u32, change: impl FnOnce(&mut Parts) -> T) -> T {
         let parts = self.slots.parts_mut(slot);
         let before = Taken { bytes: parts.memory_bytes(), ..parts.taken() };
         let changed = change(parts);
-        let (has_delta, has_rows) = (parts.delta.is_here(), !parts.rows.is_empty());
-        let (after, class) = (parts.taken(), parts.class());
+        let (after, has_delta, order) = (parts.taken(), parts.delta.is_here(), parts.order());
         self.taken += after;
         self.taken -= before;
         if after.bytes == 0 {
             self.slots.remove(slot);
         } else {
-            self.slots.set_in(Order::Deltas, slot, has_delta);
-            self.slots.set_in(Order::Rows, slot, has_rows);
-            self.slots.set_waiting(slot, class);
+            self.slots.set_delta(slot, has_delta);
+            self.slots.set_rows(slot, order);
         }
         changed
     }
@@ -216,10 +224,7 @@ impl State {
     /// The rows of a page, which are the last ones used.
     fn use_rows(&mut self, page: u32) -> Option<&mut Rows> {
         let slot = self.slots.find(page)?;
-        if self.slots.parts(slot).rows.is_empty() {
-            return None;
-        }
-        self.slots.put_first(Order::Rows, slot);
+        self.slots.use_rows(slot);
         Some(&mut self.slots.parts_mut(slot).rows)
     }
 }
@@ -266,7 +271,7 @@ impl AbsentCache {
     ) -> Option<(Lookup, u64)> {
         let mut state = self.state(page);
         let rows = state.use_rows(page)?;
-        let position = rows.position;
+        let position = rows.position();
         let (found, cached) = rows.get(key).filter(|_| is_absent())?;
         value.clear();
         value.extend_from_slice(cached);
@@ -298,7 +303,6 @@ impl AbsentCache {
         if !state.change(slot, |parts| parts.rows.change(key, change, room, keep)) {
             return None;
         }
-        state.slots.put_first(Order::Rows, slot);
         let is_short = state.taken.bytes > most_bytes / SHARDS;
         Some(if is_short { Memory::Short } else { Memory::Enough })
     }
@@ -330,7 +334,7 @@ impl AbsentCache {
             let mut state = self.state(page);
             let slot = state.slot(page);
             state.change(slot, |parts| parts.rows.note(key));
-            state.slots.put_first(Order::Rows, slot);
+            state.slots.use_rows(slot);
         }
     }
 
@@ -352,7 +356,7 @@ impl AbsentCache {
 
     /// The delta of a page that is loading, for its use until [`Self::release`] or
     /// [`Self::give_back`]. Waits until it is not on its way to the store.
-    pub(crate) fn borrow(&self, page: u32) -> Option<Box<CachedDelta>> {
+    pub(crate) fn borrow(&self, page: u32) -> Option<CachedDelta> {
         let shard = self.shard(page);
         let mut state = shard.state.lock();
         while state.alter(page, |parts| parts.delta.is_in_use())? {
@@ -362,16 +366,16 @@ impl AbsentCache {
     }
 
     /// The delta of a page stays, as the page could not be read.
-    pub(crate) fn release(&self, page: u32, delta: Box<CachedDelta>) {
+    pub(crate) fn release(&self, page: u32, delta: CachedDelta) {
         self.end_use(page, Some(delta));
     }
 
     /// The delta of a page was written, or could not be.
-    pub(crate) fn end_write(&self, page: u32, delta: Box<CachedDelta>, arrived: bool) {
+    pub(crate) fn end_write(&self, page: u32, delta: CachedDelta, arrived: bool) {
         self.end_use(page, (!arrived).then_some(delta));
     }
 
-    fn end_use(&self, page: u32, left: Option<Box<CachedDelta>>) {
+    fn end_use(&self, page: u32, left: Option<CachedDelta>) {
         let shard = self.shard(page);
         shard.state.lock().alter(page, |parts| parts.delta.end_use(left));
         shard.released.notify_all();
@@ -389,7 +393,7 @@ impl AbsentCache {
         debug_assert!(parts.is_none_or(|parts| !parts.delta.is_here()), "it was borrowed");
         give(parts.map(|parts| &parts.rows).filter(|rows| rows.is_dirty()))?;
         state.alter(page, |parts| {
-            parts.delta = Delta::None;
+            parts.delta = Delta::default();
             parts.rows.drop_values();
         });
         Ok(())
@@ -444,27 +448,31 @@ impl AbsentCache {
 
     /// Pages with a delta that waits and needs the log from before `position`.
     pub(crate) fn deltas_before(&self, position: u64) -> Vec<u32> {
-        self.pages(Order::Deltas, |parts| parts.delta.dirty_from() < position)
+        self.pages_before(position, |parts| match parts.delta.is_here() {
+            true => parts.delta.dirty_from(),
+            false => CLEAN,
+        })
     }
 
     /// Pages that lack changes of rows which need the log from before `position`.
     pub(crate) fn rows_before(&self, position: u64) -> Vec<u32> {
-        self.pages(Order::Rows, |parts| parts.rows.dirty_from < position)
+        self.pages_before(position, |parts| parts.rows.dirty_from())
     }
 
-    /// Pages of an order, the last of each shard first.
-    fn pages(&self, order: Order, is_it: impl Fn(&Parts) -> bool) -> Vec<u32> {
+    /// Pages whose parts need the log from before `position`, those that need most of it first.
+    fn pages_before(&self, position: u64, from: impl Fn(&Parts) -> u64) -> Vec<u32> {
         let mut pages = Vec::new();
         for shard in &self.shards {
             let slots = &shard.state.lock().slots;
-            let found = slots.oldest_first(order).filter(|&slot| is_it(slots.parts(slot)));
-            pages.extend(found.map(|slot| slots.page(slot)));
+            let froms = slots.iter().map(|(page, parts)| (from(parts), page));
+            pages.extend(froms.filter(|&(from, _)| from < position));
         }
-        pages
+        pages.sort_unstable();
+        pages.into_iter().map(|(_, page)| page).collect()
     }
 
     /// The delta of a page, to be written, unless it is in use.
-    pub(crate) fn borrow_unused(&self, page: u32) -> Option<Box<CachedDelta>> {
+    pub(crate) fn borrow_unused(&self, page: u32) -> Option<CachedDelta> {
         self.state(page).alter(page, |parts| parts.delta.borrow())?
     }
 
@@ -475,7 +483,10 @@ impl AbsentCache {
 
     /// The log position from which recovery would redo all changes; [`CLEAN`] if there are none.
     pub(crate) fn needs_log_from(&self) -> u64 {
-        let of_shard = |shard: &Shard| shard.state.lock().slots.iter().map(Parts::dirty_from).min();
+        let of_shard = |shard: &Shard| {
+            let slots = &shard.state.lock().slots;
+            slots.iter().map(|(_, parts)| parts.dirty_from()).min()
+        };
         self.shards.iter().filter_map(of_shard).min().unwrap_or(CLEAN)
     }
 }
@@ -483,23 +494,12 @@ impl AbsentCache {
 impl State {
     fn take_excess(&mut self, (share, deltas): (usize, usize), most: usize, excess: &mut Excess) {
         let (first, mut leaving, mut leaving_deltas) = (excess.lacking.len(), 0, 0);
-        let slots = self.slots.len();
-        for round in 0..2 * slots {
+        for _ in 0..2 * self.slots.len() {
             if self.taken.bytes <= share + leaving {
                 return;
             }
-            let (delta, rows) = (self.slots.last(Order::Deltas), self.slots.last(Order::Rows));
-            // The rows used last longest ago wait for their page.
-            let is_waiting = rows.is_some_and(|slot| {
-                let rows = &self.slots.parts(slot).rows;
-                rows.is_dirty() && !rows.is_used()
-            });
-            let is_short = is_waiting && self.waiting_take_most(share);
-            let for_sure = if is_short { deltas / BESIDE_WAITING } else { deltas };
-            let is_delta = self.taken.delta_bytes > for_sure + leaving_deltas || rows.is_none();
-            match (delta.filter(|_| is_delta), rows) {
-                (Some(_), _) if excess.deltas.len() == most => return,
-                (Some(slot), _) => {
+            match self.next_to_leave((share, deltas), leaving_deltas) {
+                Some((Order::Deltas, slot)) if excess.deltas.len() < most => {
                     let parts = self.slots.parts(slot);
                     let bytes = parts.delta.memory_bytes();
                     leaving_deltas += bytes;
@@ -508,44 +508,50 @@ impl State {
                     let delta = self.change(slot, |parts| parts.delta.borrow());
                     excess.deltas.extend(delta.map(|delta| (page, delta)));
                 }
-                (None, Some(slot)) => {
-                    if is_short || is_waiting && round >= slots {
-                        if excess.lacking.len() - first == NAMED {
-                            return;
-                        }
-                        leaving += self.name_fullest(slot, excess);
-                    }
-                    if is_waiting || self.drop_unused(slot) {
-                        self.slots.put_first(Order::Rows, slot);
-                    }
+                Some((Order::Rows, slot)) => self.drop_unused(slot),
+                Some((Order::Waiting(_), slot)) if excess.lacking.len() - first < NAMED => {
+                    leaving += self.name(slot, excess);
                 }
-                (None, None) => return,
+                _ => return,
             }
         }
     }
 
-    /// True if rows that wait take most of the memory that deltas leave to rows.
-    fn waiting_take_most(&self, share: usize) -> bool {
+    /// The slot whose delta or rows go next, as so many bytes of deltas are about to leave.
+    fn next_to_leave(&self, shares: (usize, usize), leaving: usize) -> Option<(Order, u32)> {
+        let last = |order| self.slots.last(order).map(|slot| (order, slot));
+        let (delta, rows) = (last(Order::Deltas), last(Order::Rows));
+        let beyond = delta.filter(|_| self.taken.delta_bytes > self.for_sure(shares) + leaving);
+        beyond.or(rows).or_else(|| self.slots.fullest()).or(delta)
+    }
+
+    /// Bytes that deltas have for sure of a share of the memory.
+    fn for_sure(&self, (share, deltas): (usize, usize)) -> usize {
         let (part, of) = MOST_WAITING;
-        self.taken.waiting_bytes > share.saturating_sub(self.taken.delta_bytes) / of * part
+        let rows = share.saturating_sub(self.taken.delta_bytes);
+        match self.taken.waiting_bytes > rows / of * part {
+            true => deltas / BESIDE_WAITING,
+            false => deltas,
+        }
     }
 
-    /// Names the page for which most bytes wait, or that of a slot if all are named. Returns the
-    /// bytes that it will give back.
-    fn name_fullest(&mut self, slot: u32, excess: &mut Excess) -> usize {
-        let fullest = self.slots.fullest().unwrap_or(slot);
+    /// Names a page for which rows wait. Returns the bytes that it will give back.
+    fn name(&mut self, slot: u32, excess: &mut Excess) -> usize {
         // It is not named again before it could be loaded, or another change waits for it.
-        self.slots.set_waiting(fullest, None);
-        excess.lacking.push(self.slots.page(fullest));
-        self.slots.parts(fullest).taken().waiting_bytes
+        self.slots.set_rows(slot, None);
+        excess.lacking.push(self.slots.page(slot));
+        self.slots.parts(slot).taken().waiting_bytes
     }
 
-    /// Drops rows that were not used. True if some are left.
-    fn drop_unused(&mut self, slot: u32) -> bool {
-        self.change(slot, |parts| {
+    /// Drops rows that were not used. Others have a second chance.
+    fn drop_unused(&mut self, slot: u32) {
+        let is_left = self.change(slot, |parts| {
             parts.rows.drop_unused();
             !parts.rows.is_empty()
-        })
+        });
+        if is_left {
+            self.slots.use_rows(slot);
+        }
     }
 }
 

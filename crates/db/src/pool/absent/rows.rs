@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::allocated;
 use crate::mvcc::{Change, Lookup, WriteKind};
 use crate::node::{Node, PAGE_BYTES, SLOT};
 use crate::pool::frames::CLEAN;
@@ -10,8 +11,8 @@ use crate::pool::frames::CLEAN;
 /// Bytes before a record's key: the lengths of key and value (u16 each) and its marks.
 const HEAD: usize = 5;
 
-/// Bytes that the allocator adds to those of all records, about.
-const OVERHEAD: usize = 16;
+/// Bytes before all records: the log positions of their last and of their first change.
+const POSITIONS: usize = 16;
 
 /// In place of the length of a value: it is in the page, which is in memory.
 const IN_PAGE: u16 = u16::MAX;
@@ -32,14 +33,10 @@ const DELETED: u8 = 8;
 const GHOST: u8 = 16;
 
 /// Some records of a page, in no order.
+#[derive(Default)]
 pub(crate) struct Rows {
-    /// For each record its head, its key, its value.
-    bytes: Vec<u8>,
-    /// The log position of the last change of any of them, or a later one.
-    pub position: u64,
-    /// The log position of the first change that the page does not have; [`CLEAN`] if there is
-    /// none.
-    pub dirty_from: u64,
+    /// Nothing, or the positions, and for each record its head, its key, its value.
+    bytes: Box<[u8]>,
 }
 
 /// A change that waits for the page.
@@ -68,25 +65,56 @@ impl At {
     }
 }
 
-impl Default for Rows {
-    /// None.
-    fn default() -> Self {
-        Rows { bytes: Vec::new(), position: 0, dirty_from: CLEAN }
-    }
-}
-
 impl Rows {
+    /// None of them yet.
+    fn begin(position: u64, dirty_from: u64) -> Vec<u8> {
+        [position.to_le_bytes(), dirty_from.to_le_bytes()].concat()
+    }
+
+    /// From what [`Self::begin`] gave, and records behind it.
+    fn of(bytes: Vec<u8>) -> Self {
+        let has_records = bytes.len() > POSITIONS;
+        Rows { bytes: if has_records { bytes.into_boxed_slice() } else { Box::default() } }
+    }
+
+    fn taken(&mut self) -> Vec<u8> {
+        match self.is_empty() {
+            true => Rows::begin(0, CLEAN),
+            false => std::mem::take(&mut self.bytes).into_vec(),
+        }
+    }
+
+    fn positions(&self) -> [u64; 2] {
+        let Some(bytes) = self.bytes.get(..POSITIONS) else { return [0, CLEAN] };
+        let (words, _) = bytes.as_chunks::<8>();
+        [u64::from_le_bytes(words[0]), u64::from_le_bytes(words[1])]
+    }
+
+    /// The log position of the last change of any of them, or a later one.
+    pub(crate) fn position(&self) -> u64 {
+        self.positions()[0]
+    }
+
+    /// The log position of the first change that the page does not have; [`CLEAN`] if there is
+    /// none.
+    pub(crate) fn dirty_from(&self) -> u64 {
+        self.positions()[1]
+    }
+
+    fn changed_at(&mut self, at: u64) {
+        let [position, dirty_from] = self.positions();
+        let positions = Rows::begin(position.max(at), dirty_from.min(at));
+        self.bytes[..POSITIONS].copy_from_slice(&positions);
+    }
+
     /// True if there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Bytes of memory that they take besides their own size, about.
+    /// Bytes of memory that they take besides their own size.
     pub(crate) fn heap_bytes(&self) -> usize {
-        match self.bytes.len() {
-            0 => 0,
-            len => len + OVERHEAD,
-        }
+        allocated(self.bytes.len())
     }
 
     fn number(&self, at: usize) -> u16 {
@@ -102,10 +130,10 @@ impl Rows {
     }
 
     fn all(&self) -> impl Iterator<Item = At> {
-        let mut next = 0;
+        let mut next = POSITIONS;
         std::iter::from_fn(move || {
             let begin = next;
-            if begin == self.bytes.len() {
+            if begin >= self.bytes.len() {
                 return None;
             }
             let len = self.number(begin + 2);
@@ -187,8 +215,6 @@ impl Rows {
             before.extend_from_slice(value);
             Some(found)
         });
-        self.position = self.position.max(position);
-        self.dirty_from = self.dirty_from.min(position);
         let marks = at.as_ref().map_or(0, |at| self.marks(at));
         match (value.filter(|_| in_place), at) {
             (Some(value), Some(at)) => {
@@ -200,18 +226,21 @@ impl Rows {
                 self.mark(&at, if marks & ADDED == 0 { USED | CHANGED } else { CHANGED });
             }
             (_, at) => {
-                self.bytes.drain(at.map_or(0..0, |at| at.begin..at.end));
+                let mut bytes = self.taken();
+                bytes.drain(at.map_or(0..0, |at| at.begin..at.end));
                 let deleted = match (change.kind, marks & (ADDED | DELETED)) {
                     (WriteKind::Delete, ADDED) => DELETED | GHOST,
                     (WriteKind::Delete, _) => DELETED | marks & GHOST,
                     _ => 0,
                 };
                 let marks = marks & USED | CHANGED | ADDED | deleted;
-                self.bytes.reserve_exact(HEAD + key.len() + change.value.len());
-                self.push(marks, key, change.value.len() as u16);
-                self.bytes.extend_from_slice(change.value);
+                bytes.reserve_exact(HEAD + key.len() + change.value.len());
+                push(&mut bytes, marks, key, change.value.len() as u16);
+                bytes.extend_from_slice(change.value);
+                *self = Rows::of(bytes);
             }
         }
+        self.changed_at(position);
         true
     }
 
@@ -238,22 +267,19 @@ impl Rows {
     pub(crate) fn note(&mut self, key: &[u8]) {
         match self.find(key) {
             Some(at) => self.mark(&at, USED),
-            None => self.push(0, key, IN_PAGE),
+            None => {
+                let mut bytes = self.taken();
+                bytes.reserve_exact(HEAD + key.len());
+                push(&mut bytes, 0, key, IN_PAGE);
+                *self = Rows::of(bytes);
+            }
         }
-    }
-
-    /// Appends the head and the key of a record; its value follows, unless it is in the page.
-    fn push(&mut self, marks: u8, key: &[u8], value_len: u16) {
-        self.bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
-        self.bytes.extend_from_slice(&value_len.to_le_bytes());
-        self.bytes.push(marks);
-        self.bytes.extend_from_slice(key);
     }
 
     /// Takes the values from the page, which leaves memory. Records that it does not have, or only
     /// the ghost or the reference of, are dropped.
     pub(crate) fn take_values(&mut self, page: Node<'_>) {
-        let mut taken = Rows { position: page.position(), ..Rows::default() };
+        let mut taken = Rows::begin(page.position(), CLEAN);
         for at in self.all() {
             let key = &self.bytes[at.key()];
             let (index, found) = page.search(key);
@@ -262,11 +288,11 @@ impl Rows {
             }
             let slot = page.slot(index);
             if !slot.is_ghost() && !slot.is_overflow() {
-                taken.push(self.marks(&at), key, slot.value_len() as u16);
-                page.value(slot, &mut taken.bytes);
+                push(&mut taken, self.marks(&at), key, slot.value_len() as u16);
+                page.value(slot, &mut taken);
             }
         }
-        *self = taken.fitted();
+        *self = Rows::of(taken);
     }
 
     /// Drops the values: the page is in memory, and has them. Records that were added and not read
@@ -275,39 +301,28 @@ impl Rows {
         if self.is_empty() {
             return;
         }
-        let mut left = Rows::default();
+        let mut left = Rows::begin(0, CLEAN);
         for at in self.all().filter(|at| self.marks(at) & (ADDED | USED) != ADDED) {
-            left.push(self.marks(&at) & USED, &self.bytes[at.key()], IN_PAGE);
+            push(&mut left, self.marks(&at) & USED, &self.bytes[at.key()], IN_PAGE);
         }
-        *self = left.fitted();
-    }
-
-    /// In as much memory as they need.
-    fn fitted(mut self) -> Self {
-        self.bytes.shrink_to_fit();
-        self
-    }
-
-    /// True if a record is marked as used.
-    pub(crate) fn is_used(&self) -> bool {
-        self.all().any(|at| self.marks(&at) & USED != 0)
+        *self = Rows::of(left);
     }
 
     /// Drops records that are not marked as used, nor have a value that their page lacks, and the
     /// marks.
     pub(crate) fn drop_unused(&mut self) {
-        let mut left = Rows { bytes: Vec::new(), ..*self };
+        let mut left = Rows::begin(self.position(), self.dirty_from());
         for at in self.all().filter(|at| self.marks(at) != 0) {
-            let begin = left.bytes.len();
-            left.bytes.extend_from_slice(&self.bytes[at.begin..at.end]);
-            left.bytes[begin + HEAD - 1] &= !USED;
+            let begin = left.len();
+            left.extend_from_slice(&self.bytes[at.begin..at.end]);
+            left[begin + HEAD - 1] &= !USED;
         }
-        *self = left.fitted();
+        *self = Rows::of(left);
     }
 
     /// True if the page lacks values.
     pub(crate) fn is_dirty(&self) -> bool {
-        self.dirty_from != CLEAN
+        self.dirty_from() != CLEAN
     }
 
     /// The changes that the page lacks.
@@ -324,6 +339,14 @@ impl Rows {
             }
         })
     }
+}
+
+/// Appends the head and the key of a record; its value follows, unless it is in the page.
+fn push(bytes: &mut Vec<u8>, marks: u8, key: &[u8], value_len: u16) {
+    bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(&value_len.to_le_bytes());
+    bytes.push(marks);
+    bytes.extend_from_slice(key);
 }
 
 #[cfg(test)]
@@ -384,13 +407,13 @@ mod tests {
         {
             assert_eq!(value(&mut records, key), None, "{why}");
         }
-        assert_eq!((records.position, records.dirty_from), (70, CLEAN));
+        assert_eq!((records.position(), records.dirty_from()), (70, CLEAN));
         let known = |value: &[u8]| Some(Some((Lookup::Value, value.to_vec())));
         let put = (WriteKind::Put, &b"KAY"[..]);
         assert_eq!(change(&mut records, b"k", put, 90, 0), known(b"kay"));
         let patch = (WriteKind::Patch, &[0, 0, 1, 0, b'_'][..]);
         assert_eq!(change(&mut records, b"k", patch, 80, 0), known(b"KAY"));
-        assert_eq!((records.position, records.dirty_from), (90, 80));
+        assert_eq!((records.position(), records.dirty_from()), (90, 80));
         assert_eq!(waiting(&records), [(&b"k"[..], Some(&b"_AY"[..]))]);
         records.drop_values();
         assert!(!records.is_dirty() && waiting(&records).is_empty());
@@ -402,12 +425,9 @@ mod tests {
         let mut records = Rows::default();
         b"cde".iter().for_each(|&key| records.note(&[key]));
         records.take_values(Node::of(&page(&[(b"c", b"1"), (b"d", b"2"), (b"e", b"3")], 1)));
-        assert!(!records.is_used());
         value(&mut records, b'c');
         assert!(change(&mut records, b"e", (WriteKind::Put, b"5"), 8, 0).is_some());
-        assert!(records.is_used());
         records.drop_unused();
-        assert!(!records.is_used(), "the marks are gone");
         assert_eq!(value(&mut records, b'd'), None);
         assert_eq!(value(&mut records, b'c'), Some(&b"1"[..]));
         (0..2).for_each(|_| records.drop_unused());
@@ -453,7 +473,7 @@ mod tests {
         ];
         assert_eq!(waiting(&records), all);
         assert!(records.waiting().all(|one| one.is_added));
-        assert_eq!((records.position, records.dirty_from), (20, 10));
+        assert_eq!((records.position(), records.dirty_from()), (20, 10));
         assert!(records.has_waiting(b"x") && !records.has_waiting(b"y"));
         let more = (0..200u8).filter(|&n| {
             let long = [n; 100];

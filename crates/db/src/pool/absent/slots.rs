@@ -2,24 +2,24 @@
 //! allocated for a page once there are as many slots as pages.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::Parts;
-use crate::mvcc::Hashed;
 
 /// In place of a slot: there is none.
 const NONE: u32 = u32::MAX;
 /// In place of the slot before: the slot is not in the order.
 const OUT: u32 = u32::MAX - 1;
 
-/// An order of slots.
+/// An order of slots. Each is in one of the orders of rows at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Slots with a delta that waits: those that came last are first.
     Deltas,
-    /// Slots with rows: those that were used last are first.
+    /// Slots with rows that their page has: those that were used last are first.
     Rows,
-    /// Slots with rows that their page lacks, so many bytes of them that they are in this class.
+    /// Slots with rows that their page lacks, so many bytes of them that they are in this class:
+    /// those that came into it last are first.
     Waiting(u8),
 }
 
@@ -28,15 +28,15 @@ impl Order {
     fn link(self) -> usize {
         match self {
             Order::Deltas => 0,
-            Order::Rows => 1,
-            Order::Waiting(_) => 2,
+            Order::Rows | Order::Waiting(_) => 1,
         }
     }
 
     fn end(self) -> usize {
         match self {
+            Order::Deltas => 0,
+            Order::Rows => 1,
             Order::Waiting(class) => 2 + usize::from(class),
-            other => other.link(),
         }
     }
 }
@@ -44,12 +44,13 @@ impl Order {
 /// Classes of slots by the bytes of rows that their page lacks.
 pub(super) const CLASSES: u8 = 32;
 
-/// The parts of one page, and the slots before and after in each order.
+/// The parts of one page, and the slots before and after in the order of deltas and in that of its
+/// rows.
 struct Slot {
     page: u32,
-    links: [Link; 3],
-    /// The order of waiting rows in which it is.
-    waiting: Option<Order>,
+    /// The order of rows in which it is.
+    rows: Option<Order>,
+    links: [Link; 2],
     parts: Parts,
 }
 
@@ -68,18 +69,29 @@ struct Ends {
 
 /// Slots, found by page number.
 pub(super) struct Slots {
-    by_page: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
+    by_page: HashMap<u32, u32, BuildHasherDefault<HashedPage>>,
     slots: Vec<Slot>,
     free: Vec<u32>,
     ends: [Ends; 2 + CLASSES as usize],
 }
 
-/// Bytes of a slot, and of its place in the table of numbers, about.
-pub(super) const SLOT_BYTES: usize = size_of::<Slot>() + 24;
+/// Bytes of a slot, of its place in the table of numbers, and of what is free in both, about.
+pub(super) const SLOT_BYTES: usize = size_of::<Slot>() + 18;
 
-/// A hash that no other page has. The pages of a shard differ in their upper bits.
-fn hash(page: u32) -> u64 {
-    u64::from(page).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
+/// The hash of a page number. The pages of a shard differ in their upper bits.
+#[derive(Default)]
+struct HashedPage(u64);
+
+impl Hasher for HashedPage {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {}
+
+    fn write_u32(&mut self, page: u32) {
+        self.0 = u64::from(page).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
 }
 
 impl Default for Slots {
@@ -93,7 +105,7 @@ impl Slots {
     /// The slot of a page.
     #[inline]
     pub(super) fn find(&self, page: u32) -> Option<u32> {
-        self.by_page.get(&hash(page)).copied()
+        self.by_page.get(&page).copied()
     }
 
     /// The slot of a page; one without parts, and in no order, if it had none.
@@ -101,8 +113,8 @@ impl Slots {
         if let Some(slot) = self.find(page) {
             return slot;
         }
-        let links = [Link { before: OUT, after: NONE }; 3];
-        let new = Slot { page, links, waiting: None, parts: Parts::default() };
+        let links = [Link { before: OUT, after: NONE }; 2];
+        let new = Slot { page, rows: None, links, parts: Parts::default() };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = new;
@@ -116,16 +128,15 @@ impl Slots {
                 self.slots.len() as u32 - 1
             }
         };
-        self.by_page.insert(hash(page), slot);
+        self.by_page.insert(page, slot);
         slot
     }
 
     /// Removes a slot.
     pub(super) fn remove(&mut self, slot: u32) {
         self.unlink(Order::Deltas, slot);
-        self.unlink(Order::Rows, slot);
-        self.set_waiting(slot, None);
-        let removed = self.by_page.remove(&hash(self.page(slot)));
+        self.set_rows(slot, None);
+        let removed = self.by_page.remove(&self.page(slot));
         assert_eq!(removed, Some(slot), "a page has one slot");
         self.slots[slot as usize].parts = Parts::default();
         self.free.push(slot);
@@ -151,17 +162,9 @@ impl Slots {
         self.by_page.len()
     }
 
-    /// All parts, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Parts> {
-        self.by_page.values().map(|&slot| self.parts(slot))
-    }
-
-    /// The slots of an order, the last one first.
-    pub(super) fn oldest_first(&self, order: Order) -> impl Iterator<Item = u32> {
-        std::iter::successors(self.last(order), move |&slot| {
-            let before = self.slots[slot as usize].links[order.link()].before;
-            (before != NONE).then_some(before)
-        })
+    /// All pages and their parts, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Parts)> {
+        self.by_page.iter().map(|(&page, &slot)| (page, self.parts(slot)))
     }
 
     /// The last slot of an order.
@@ -170,34 +173,42 @@ impl Slots {
         (last != NONE).then_some(last)
     }
 
-    /// Puts a slot into an order, or takes it out. It comes first, or stays where it is.
-    pub(super) fn set_in(&mut self, order: Order, slot: u32, is_in: bool) {
-        let was_in = self.link(order, slot).before != OUT;
-        match (was_in, is_in) {
-            (false, true) => self.put_first(order, slot),
-            (true, false) => self.unlink(order, slot),
+    /// Puts a slot into the order of deltas, or takes it out. It comes first, or stays where it is.
+    pub(super) fn set_delta(&mut self, slot: u32, is_here: bool) {
+        let was_here = self.link(Order::Deltas, slot).before != OUT;
+        match (was_here, is_here) {
+            (false, true) => self.put_first(Order::Deltas, slot),
+            (true, false) => self.unlink(Order::Deltas, slot),
             _ => {}
         }
     }
 
-    /// Puts a slot into the class of those with rows that their page lacks, or takes it out. It
-    /// comes first, or stays where it is.
-    pub(super) fn set_waiting(&mut self, slot: u32, class: Option<u8>) {
-        let (before, after) = (self.slots[slot as usize].waiting, class.map(Order::Waiting));
+    /// Puts a slot into an order of rows, or takes it out of all. It comes first, or stays where it
+    /// is.
+    pub(super) fn set_rows(&mut self, slot: u32, after: Option<Order>) {
+        let before = self.slots[slot as usize].rows;
         if before != after {
             before.into_iter().for_each(|order| self.unlink(order, slot));
             after.into_iter().for_each(|order| self.put_first(order, slot));
-            self.slots[slot as usize].waiting = after;
+            self.slots[slot as usize].rows = after;
         }
     }
 
-    /// Of the slots whose pages lack most bytes of rows the last one.
-    pub(super) fn fullest(&self) -> Option<u32> {
-        (0..CLASSES).rev().find_map(|class| self.last(Order::Waiting(class)))
+    /// The rows of a slot are the last ones used, unless some wait for their page.
+    pub(super) fn use_rows(&mut self, slot: u32) {
+        if self.slots[slot as usize].rows == Some(Order::Rows) {
+            self.put_first(Order::Rows, slot);
+        }
     }
 
-    /// Makes a slot of an order the first.
-    pub(super) fn put_first(&mut self, order: Order, slot: u32) {
+    /// Of the slots whose pages lack most bytes of rows the last one, and its order.
+    pub(super) fn fullest(&self) -> Option<(Order, u32)> {
+        let mut classes = (0..CLASSES).rev().map(Order::Waiting);
+        classes.find_map(|order| Some((order, self.last(order)?)))
+    }
+
+    /// Makes a slot of an order, or of none, the first.
+    fn put_first(&mut self, order: Order, slot: u32) {
         let first = self.ends[order.end()].first;
         if first == slot {
             return;
@@ -242,51 +253,71 @@ mod tests {
     #[test]
     fn slots_are_found_and_ordered_as_in_plain_lists() {
         let mut rng = SmallRng::seed_from_u64(1);
-        let (mut slots, mut lists) = (Slots::default(), [VecDeque::new(), VecDeque::new()]);
-        let mut classes = std::collections::BTreeMap::new();
+        let (mut slots, mut deltas, mut used) =
+            (Slots::default(), VecDeque::new(), VecDeque::new());
+        let mut classes: [VecDeque<u32>; CLASSES as usize] = Default::default();
         let mut known = std::collections::BTreeSet::new();
         for _ in 0..20_000 {
             let page = rng.random_range(0..40) * 16;
-            let order = [Order::Deltas, Order::Rows][rng.random_range(0..2)];
-            let list: &mut VecDeque<u32> = &mut lists[order.link()];
-            match (rng.random_range(0..5), slots.find(page)) {
-                (0, Some(slot)) => {
+            let slot = match slots.find(page) {
+                Some(slot) if rng.random_range(0..5) == 0 => {
                     slots.remove(slot);
                     known.remove(&page);
-                    classes.remove(&page);
-                    lists.iter_mut().for_each(|list| list.retain(|&other| other != page));
+                    let lists = classes.iter_mut().chain([&mut deltas, &mut used]);
+                    lists.for_each(|list| list.retain(|&other| other != page));
+                    continue;
                 }
-                (1, Some(slot)) => {
-                    slots.set_in(order, slot, false);
-                    list.retain(|&other| other != page);
+                _ => slots.find_or_add(page),
+            };
+            known.insert(page);
+            match rng.random_range(0..6usize) {
+                0 => {
+                    slots.set_delta(slot, false);
+                    deltas.retain(|&other| other != page);
                 }
-                (4, Some(slot)) => {
-                    let class = [None, Some(rng.random_range(0..CLASSES))][rng.random_range(0..2)];
-                    slots.set_waiting(slot, class);
-                    classes.remove(&page);
-                    classes.extend(class.map(|class| (page, class)));
-                }
-                (2, Some(slot)) => {
-                    slots.set_in(order, slot, true);
-                    if !list.contains(&page) {
-                        list.push_front(page);
+                1 => {
+                    slots.set_delta(slot, true);
+                    if !deltas.contains(&page) {
+                        deltas.push_front(page);
                     }
                 }
-                _ => {
-                    let slot = slots.find_or_add(page);
-                    slots.put_first(order, slot);
-                    known.insert(page);
-                    list.retain(|&other| other != page);
-                    list.push_front(page);
+                2 if used.contains(&page) => {
+                    slots.use_rows(slot);
+                    used.retain(|&other| other != page);
+                    used.push_front(page);
+                }
+                2 => slots.use_rows(slot),
+                kind => {
+                    let class = rng.random_range(0..CLASSES);
+                    let order = [None, Some(Order::Rows), Some(Order::Waiting(class))][kind - 3];
+                    slots.set_rows(slot, order);
+                    let to = match order {
+                        None => None,
+                        Some(Order::Waiting(class)) => Some(2 + usize::from(class)),
+                        Some(_) => Some(1),
+                    };
+                    let lists = [&mut deltas, &mut used].into_iter().chain(&mut classes);
+                    for (number, list) in lists.enumerate().skip(1) {
+                        match Some(number) == to {
+                            true if !list.contains(&page) => list.push_front(page),
+                            true => {}
+                            false => list.retain(|&other| other != page),
+                        }
+                    }
                 }
             }
             assert!(known.iter().all(|&page| slots.page(slots.find(page).unwrap()) == page));
             assert_eq!(slots.len(), known.len());
-            let fullest = slots.fullest().map(|slot| classes[&slots.page(slot)]);
-            assert_eq!(fullest, classes.values().max().copied());
-            for order in [Order::Deltas, Order::Rows] {
-                let pages = slots.oldest_first(order).map(|slot| slots.page(slot));
-                assert!(pages.eq(lists[order.link()].iter().rev().copied()));
+            let fullest = classes.iter().rev().find_map(|list| list.back().copied());
+            assert_eq!(slots.fullest().map(|(_, slot)| slots.page(slot)), fullest);
+            for (order, list) in [(Order::Deltas, &deltas), (Order::Rows, &used)] {
+                let before = |&slot: &u32| {
+                    let before = slots.slots[slot as usize].links[order.link()].before;
+                    (before != NONE).then_some(before)
+                };
+                let oldest_first = std::iter::successors(slots.last(order), before);
+                let pages = oldest_first.map(|slot| slots.page(slot));
+                assert!(pages.eq(list.iter().rev().copied()));
             }
         }
         assert!(slots.slots.len() <= 40);

@@ -36,12 +36,14 @@ impl Deltas {
 
     /// Bytes of a page that has a delta only.
     fn bytes(&self) -> usize {
-        Parts { delta: Delta::Here(Box::new(self.delta(1))), ..Parts::default() }.memory_bytes()
+        let mut parts = Parts::default();
+        parts.delta.keep(self.delta(1));
+        parts.memory_bytes()
     }
 }
 
 /// Bytes of a page that has a row only.
-const ROW: usize = SLOT_BYTES + 106 + 16;
+const ROW: usize = SLOT_BYTES + allocated(16 + 106);
 
 /// Notes a record of a page that is then evicted.
 fn evict(cache: &AbsentCache, number: u32, delta: Option<CachedDelta>) {
@@ -64,7 +66,7 @@ fn change(cache: &AbsentCache, page: u32, kind: WriteKind, value: &[u8], positio
     cache.change(page, &[page as u8], || Some(0), change, |_| ()).is_some()
 }
 
-fn pages(deltas: &[(u32, Box<CachedDelta>)]) -> Vec<u32> {
+fn pages(deltas: &[(u32, CachedDelta)]) -> Vec<u32> {
     deltas.iter().map(|(page, _)| *page).collect()
 }
 
@@ -225,7 +227,7 @@ fn a_thread_that_needs_a_delta_waits_until_it_is_written() {
 }
 
 #[test]
-fn pages_are_named_by_what_waits_for_them_once_that_takes_most_of_the_memory() {
+fn rows_that_their_page_has_go_before_pages_are_named_by_what_waits_for_them() {
     let cache = AbsentCache::new(1 << 20, 0);
     let put = |page: u32, key: u8, len: usize| {
         let put = (Change { kind: WriteKind::Put, value: &vec![key; len] }, 9);
@@ -245,6 +247,12 @@ fn pages_are_named_by_what_waits_for_them_once_that_takes_most_of_the_memory() {
     for (page, len) in [(80, 700), (96, 200), (16, 500)] {
         put(page, 3, len);
     }
+    let waiting = cache.state(16).taken.waiting_bytes;
+    evict(&cache, 112, None);
+    assert!(get(&cache, 112));
+    cache.set_most_bytes(SHARDS * waiting);
+    assert_eq!(cache.take_excess(8).lacking, [0; 0], "rows that were used go first, too");
+    assert_eq!(cache.bytes(), waiting);
     cache.set_most_bytes(SHARDS * waiting / 2);
     // Those that are named are not named again.
     for named in [[64, 80], [32, 16], [48, 96]] {
