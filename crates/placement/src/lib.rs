@@ -78,6 +78,7 @@ mod verdicts;
 pub mod victims;
 mod visitor;
 mod wants;
+mod watch;
 mod zone_lifespan;
 mod zones;
 
@@ -108,5 +109,6 @@ pub use spec::{SchemeSpec, build_inner};
 pub use victims::VictimPolicy;
 pub use visitor::Visitor;
 pub use wants::{Foresight, LARGEST_MEMORY, Victims, Wants};
+pub use watch::{Bell, Watch};
 pub use zone_lifespan::ZoneLifespan;
 pub use zones::{ShortLiving, ZoneColumns, ZoneView};

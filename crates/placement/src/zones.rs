@@ -41,6 +41,7 @@ pub struct ZoneView<'a> {
     pub(crate) short_living: Option<ShortLiving>,
     /// The rank of each zone among equals; if empty, the zone's number is its rank.
     ranks: &'a [u64],
+    is_partial: bool,
 }
 
 impl<'a> ZoneView<'a> {
@@ -54,7 +55,7 @@ impl<'a> ZoneView<'a> {
         let lengths =
             [class.len(), opened_at.len(), sealed_at.len(), seal_order.len(), resets.len()];
         assert_eq!(lengths, [columns.garbage.len(); 5], "columns of one table");
-        ZoneView { columns, least_garbage: 1, short_living: None, ranks: &[] }
+        ZoneView { columns, least_garbage: 1, short_living: None, ranks: &[], is_partial: false }
     }
 
     /// The same zones; only those with at least `garbage` garbage pages are candidates.
@@ -80,7 +81,13 @@ impl<'a> ZoneView<'a> {
     /// chosen.
     pub(crate) fn with_garbage(self, garbage: &'a [i32]) -> Self {
         debug_assert_eq!(garbage.len(), self.len(), "columns of one table");
-        ZoneView { columns: ZoneColumns { garbage, ..self.columns }, ..self }
+        let columns = ZoneColumns { garbage, ..self.columns };
+        ZoneView { columns, is_partial: true, ..self }
+    }
+
+    /// True if it hides zones that may be victims.
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
     }
 
     /// Number of zones, zone 0 included.

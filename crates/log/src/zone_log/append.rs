@@ -92,6 +92,7 @@ impl<S: Scheme> ZoneLog<S> {
     /// Turns a copy in this zone into garbage.
     fn discard(&mut self, zone: u32, units: u32) {
         self.zones.discard(zone, units);
+        self.watch.bell().note(zone, self.zones.garbage_number(zone));
         self.garbage += u64::from(units);
         debug_assert!(self.garbage <= self.written, "more garbage than was written");
     }

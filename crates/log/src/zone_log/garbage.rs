@@ -41,6 +41,12 @@ impl Garbage {
         pages as u32
     }
 
+    /// The number itself: garbage pages, or negative if the zone can't be a victim.
+    #[inline(always)]
+    pub(crate) fn number(self) -> i32 {
+        self.0
+    }
+
     /// Counts one more garbage page.
     #[inline(always)]
     pub(crate) fn increment(&mut self) {

@@ -111,7 +111,7 @@ impl<S: Scheme> ZoneLog<S> {
 
     /// Bytes of the zones and of the scheme's memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.zones.bytes() + self.scheme.bytes()
+        self.zones.bytes() + self.watch.bytes() + self.scheme.bytes()
     }
 
     /// Checks that an LBA is below `space`.

@@ -20,7 +20,7 @@ mod stale;
 mod victims;
 mod zones;
 
-use frostline_placement::{Choice, Scheme, Victim, VictimPolicy, ZoneEvent};
+use frostline_placement::{Choice, Scheme, Victim, VictimPolicy, Watch, ZoneEvent};
 
 pub use self::append::Placed;
 pub use self::capacity::Capacity;
@@ -45,6 +45,8 @@ const SWEEP: u32 = 1 << 30;
 pub struct ZoneLog<S> {
     scheme: S,
     policy: Box<dyn VictimPolicy>,
+    /// What the policy is told of zones.
+    watch: Watch,
     options: Options,
     trigger: Trigger,
     /// Units in a zone, without those for the scheme's state.
@@ -133,6 +135,7 @@ impl<S: Scheme> ZoneLog<S> {
         let mut log = ZoneLog {
             scheme,
             policy,
+            watch: Watch::default(),
             options,
             trigger: Trigger::new(capacity)?,
             zone_units,
@@ -155,6 +158,7 @@ impl<S: Scheme> ZoneLog<S> {
             choice: Choice::default(),
             most_zones: 0,
         };
+        log.watch.cover(log.zones.len());
         if let Some(zones) = capacity.zones() {
             log.grow(zones as usize);
         }
@@ -168,6 +172,7 @@ impl<S: Scheme> ZoneLog<S> {
             self.zones.add();
         }
         self.padding.resize(self.zones.len(), Padding::default());
+        self.watch.cover(self.zones.len());
         // Zones are taken from the end: low numbers first.
         self.free.splice(0..0, (first..self.zones.len() as u32).rev());
     }
@@ -244,6 +249,7 @@ impl<S: Scheme> ZoneLog<S> {
 
     fn seal_zone(&mut self, zone: u32) {
         self.zones.seal(zone, self.now);
+        self.watch.seal(zone);
         self.counts.meta_pages += u64::from(self.meta_pages);
         let event = self.event(zone);
         self.scheme.on_sealed(&event, &self.zones.view(self.now));

@@ -17,7 +17,7 @@ impl<S: Scheme> ZoneLog<S> {
     /// Begins a run.
     #[inline(always)]
     pub(crate) fn run(&mut self) -> Run<'_, S> {
-        let zones = self.zones.overwrites();
+        let zones = self.zones.overwrites(self.watch.bell());
         Run { scheme: &mut self.scheme, open: &mut self.open, zones }
     }
 

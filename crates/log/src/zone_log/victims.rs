@@ -1,6 +1,6 @@
 //! Victims: choosing them, and freeing them.
 
-use frostline_placement::{Choice, Scheme, ZoneView};
+use frostline_placement::{Choice, Scheme, VictimPolicy, Watch, ZoneView};
 
 use super::{Padding, ZoneLog};
 
@@ -14,7 +14,8 @@ impl<S: Scheme> ZoneLog<S> {
         // A victim with no more garbage than that could be copied for ever.
         let zones = self.zones.view(self.now).with_short_living(self.scheme.short_living());
         let zones = zones.with_least_garbage(self.options.page_units);
-        self.scheme.pick(&zones, &mut *self.policy, &mut self.choice);
+        let mut watching = Watching { policy: &mut *self.policy, watch: &mut self.watch };
+        self.scheme.pick(&zones, &mut watching, &mut self.choice);
         if self.choice.victims.is_empty() && self.trigger.lacks_zones(self.free.len()) {
             let (page, classes) = (self.options.page_units, self.open.len());
             self.choice.victims.extend(most_padded(&zones, &self.padding, classes, page));
@@ -100,6 +101,21 @@ impl<S: Scheme> ZoneLog<S> {
         self.zones.free(zone);
         self.free.push(zone);
         self.scheme.on_reclaimed(&victim);
+    }
+}
+
+/// A policy that is told of the zones, as a scheme asks it.
+struct Watching<'a> {
+    policy: &'a mut dyn VictimPolicy,
+    watch: &'a mut Watch,
+}
+
+impl VictimPolicy for Watching<'_> {
+    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
+        match zones.is_partial() {
+            true => self.policy.pick(zones),
+            false => self.policy.pick_watched(zones, self.watch),
+        }
     }
 }
 

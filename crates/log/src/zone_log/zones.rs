@@ -1,6 +1,6 @@
 //! The state of all zones.
 
-use frostline_placement::{Stamp, ZoneColumns, ZoneEvent, ZoneView};
+use frostline_placement::{Bell, Stamp, ZoneColumns, ZoneEvent, ZoneView};
 
 use super::garbage::Garbage;
 
@@ -155,6 +155,11 @@ impl ZoneTable {
         assert!(self.garbage(zone) <= self.zone_pages, "zone {zone}: more garbage than pages");
     }
 
+    /// The zone's number in the column of garbage.
+    pub(super) fn garbage_number(&self, zone: u32) -> i32 {
+        self.garbage[zone as usize].number()
+    }
+
     /// Garbage pages of a zone, whether it is free, open, sealed or quarantined.
     pub fn garbage(&self, zone: u32) -> u32 {
         self.garbage[zone as usize].pages()
@@ -219,9 +224,9 @@ impl ZoneTable {
 
     /// The part of the table that the inner loop works on.
     #[inline(always)]
-    pub(super) fn overwrites(&mut self) -> Overwrites<'_> {
+    pub(super) fn overwrites<'a>(&'a mut self, bell: Bell<'a>) -> Overwrites<'a> {
         let class = &self.class[..self.garbage.len()];
-        Overwrites { garbage: &mut self.garbage, class }
+        Overwrites { garbage: &mut self.garbage, class, bell }
     }
 
     /// The number of first writes of pages since the last call.
@@ -234,6 +239,7 @@ impl ZoneTable {
 pub(crate) struct Overwrites<'a> {
     garbage: &'a mut [Garbage],
     class: &'a [u8],
+    bell: Bell<'a>,
 }
 
 impl Overwrites<'_> {
@@ -247,7 +253,9 @@ impl Overwrites<'_> {
     /// class.
     #[inline(always)]
     pub(crate) fn discard(&mut self, zone: u32) -> usize {
-        self.garbage[zone as usize].increment();
+        let garbage = &mut self.garbage[zone as usize];
+        garbage.increment();
+        self.bell.note(zone, garbage.number());
         usize::from(self.class[zone as usize])
     }
 }

@@ -223,7 +223,7 @@ mod tests {
 
     fn pick(groups: &mut Groups, table: &ZoneRows) -> (bool, Choice) {
         let mut choice = Choice::default();
-        let found = groups.pick(&table.view(), &mut Greedy, &mut choice);
+        let found = groups.pick(&table.view(), &mut Greedy::default(), &mut choice);
         (found, choice)
     }
 

@@ -361,7 +361,7 @@ mod tests {
         }
         scheme.groups.divide([0, 2].into_iter(), 1, &table.view(), &mut choice);
         scheme.groups.sealed(9, 1);
-        scheme.pick(&table.view(), &mut Greedy, &mut choice);
+        scheme.pick(&table.view(), &mut Greedy::default(), &mut choice);
         assert_eq!((choice.relabelled, choice.victims), (vec![(1, 2)], vec![3]));
         let Midas { measured, .. } = &scheme;
         assert_eq!((measured.valid(1), measured.copied_from_groups()), (Some(1.0), 0));

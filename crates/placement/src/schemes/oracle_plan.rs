@@ -281,7 +281,7 @@ mod tests {
             plan.on_sealed(&ZoneEvent { zone, class: 0, now: 900 }, &zones.view());
         }
         let mut choice = Choice::default();
-        let mut policy = crate::victims::Greedy;
+        let mut policy = crate::victims::Greedy::default();
         plan.pick(&zones.view(), &mut policy, &mut choice);
         assert_eq!(choice.victims, [3]);
         let score = |zone| planned_score(&mut plan, &zones, zone);

@@ -163,7 +163,7 @@ mod tests {
 
     fn pick(scheme: &mut TwoRFifo, zones: &ZoneRows) -> Vec<u32> {
         let mut choice = Choice::default();
-        scheme.pick(&zones.view(), &mut Greedy, &mut choice);
+        scheme.pick(&zones.view(), &mut Greedy::default(), &mut choice);
         choice.victims
     }
 

@@ -4,10 +4,9 @@
 //! The authors' simulator of SepBIT takes the square root of the age, which is a policy of its
 //! own here.
 
-use multiversion::multiversion;
-
+use super::shortlist::{Rule, Shortlist};
 use super::{PolicyInfo, VictimPolicy, best_by};
-use crate::{ZoneColumns, ZoneView};
+use crate::{Watch, ZoneView};
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "cost-benefit",
@@ -28,35 +27,54 @@ pub(super) const INFO_SQRT: PolicyInfo = PolicyInfo {
 /// The largest GP * age / (1 - GP).
 #[derive(Clone, Debug, Default)]
 pub struct CostBenefit {
-    scores: Vec<i32>,
+    list: Shortlist,
 }
 
 impl VictimPolicy for CostBenefit {
     fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
-        self.scores.resize(zones.len(), 0);
-        rough_scores(&mut self.scores, zones);
-        let top = self.scores.iter().fold(-1, |a, &x| a.max(x));
-        // Rough scores err by less than one part in a million: zones within this distance of the
-        // best are scored again, exactly.
-        let close = f32::from_bits(top.max(0) as u32) * (1.0 - 4e-6);
-        let close = if top < 0 { i32::MAX } else { close.to_bits() as i32 };
-        let finalists = (0u32..).zip(&self.scores).filter(|&(_, &s)| s >= close).map(|(z, _)| z);
-        best_by(zones, finalists, |z| score(zones, z, f64::from(zones.age(z))))
+        self.list.pick_of_all::<Benefit>(zones)
+    }
+
+    fn pick_watched(&mut self, zones: &ZoneView<'_>, watch: &mut Watch) -> Option<u32> {
+        self.list.pick::<Benefit>(zones, watch)
     }
 }
 
-/// Scores as the bits of non-negative `f32`, which order as integers do: an integer maximum is
-/// vectorised, a float maximum is not. Zones that are no candidates get -1.
-#[multiversion(targets("x86_64+avx2"))]
-fn rough_scores(scores: &mut [i32], zones: &ZoneView<'_>) {
-    let (pages, now, least) = (zones.zone_pages() as f32, zones.now(), zones.least_garbage());
-    let ZoneColumns { garbage, sealed_at, .. } = zones.columns;
-    for ((score, &g), &at) in scores.iter_mut().zip(garbage).zip(sealed_at) {
-        let age = (now.wrapping_sub(at) as i32) as f32;
-        let garbage = g as f32;
+pub(super) struct Benefit;
+
+/// Scores are the bits of non-negative `f32`, which order as integers do: an integer maximum is
+/// vectorised, a float maximum is not. They err by less than one part in a million.
+impl Rule for Benefit {
+    const AGES: bool = true;
+
+    fn near(best: i32) -> i32 {
+        (f32::from_bits(best as u32) * (1.0 - 4e-6)).to_bits() as i32
+    }
+
+    #[inline(always)]
+    fn rough(pages: u32, garbage: i32, age: u32) -> i32 {
+        let (pages, garbage) = (pages as i32 as f32, garbage as f32);
         let valid = pages - garbage;
-        let s = if valid > 0.0 { garbage * age / valid } else { f32::MAX };
-        *score = if g < least { -1 } else { s.to_bits() as i32 };
+        let score = if valid > 0.0 { garbage * (age as i32 as f32) / valid } else { f32::MAX };
+        score.to_bits() as i32
+    }
+
+    #[inline(always)]
+    fn limit(pages: u32, score: i32, behind: bool, age: u32) -> i32 {
+        // Zones without valid pages are the only equals that are many.
+        if score == f32::MAX.to_bits() as i32 {
+            return pages as i32 + i32::from(behind);
+        }
+        // Of garbage / valid * age = score, with room for what all these numbers err.
+        // No zone gets older than the largest number of 31 bits.
+        let (pages, age) = (pages as i32 as f32, age.min(i32::MAX as u32) as i32 as f32);
+        let score = f32::from_bits(score as u32) * (1.0 - 2e-5);
+        let valid = pages * (age / (age + score));
+        (pages * (1.0 - 1e-6) - valid) as i32
+    }
+
+    fn score(zones: &ZoneView<'_>, zone: u32) -> f64 {
+        score(zones, zone, f64::from(zones.age(zone)))
     }
 }
 

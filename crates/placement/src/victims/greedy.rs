@@ -1,48 +1,53 @@
 //! Greedy: the zone with the most garbage. Rosenblum and Ousterhout, TOCS'92.
 
-use multiversion::multiversion;
-
-use super::{PolicyInfo, VictimPolicy, best_by};
-use crate::ZoneView;
+use super::shortlist::{Rule, Shortlist};
+use super::{PolicyInfo, VictimPolicy};
+use crate::{Watch, ZoneView};
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "greedy",
     summary: "the zone with the most garbage",
     source: "Rosenblum and Ousterhout, TOCS 1992",
     params: &[],
-    build: |_, _| Ok(Box::new(Greedy)),
+    build: |_, _| Ok(Box::<Greedy>::default()),
 };
 
 /// The zone with the most garbage.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Greedy;
+#[derive(Clone, Debug, Default)]
+pub struct Greedy {
+    list: Shortlist,
+}
 
 impl VictimPolicy for Greedy {
     fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
-        if zones.is_ranked() {
-            return best_by(zones, zones.candidates(), |z| f64::from(zones.garbage(z)));
-        }
-        let zone = first_max(zones.columns.garbage)?;
-        zones.is_candidate(zone).then_some(zone)
+        self.list.pick_of_all::<MostGarbage>(zones)
+    }
+
+    fn pick_watched(&mut self, zones: &ZoneView<'_>, watch: &mut Watch) -> Option<u32> {
+        self.list.pick::<MostGarbage>(zones, watch)
     }
 }
 
-/// Zones in a block; only the block of the winner is searched for the winner's place.
-const BLOCK: usize = 256;
+pub(super) struct MostGarbage;
 
-/// Index of the first maximum. Vector instructions find a maximum, but not its place: so first the
-/// maximum of each block, then the place within the winning block.
-#[multiversion(targets("x86_64+avx2"))]
-pub(super) fn first_max(column: &[i32]) -> Option<u32> {
-    let mut top = i32::MIN;
-    let mut winner = 0;
-    for (b, block) in column.chunks(BLOCK).enumerate() {
-        let max = block.iter().fold(i32::MIN, |a, &x| a.max(x));
-        if max > top {
-            top = max;
-            winner = b * BLOCK;
-        }
+impl Rule for MostGarbage {
+    const AGES: bool = false;
+
+    fn near(best: i32) -> i32 {
+        best
     }
-    let place = column.iter().skip(winner).take(BLOCK).position(|&x| x == top)?;
-    Some((winner + place) as u32)
+
+    #[inline(always)]
+    fn rough(_: u32, garbage: i32, _: u32) -> i32 {
+        garbage
+    }
+
+    #[inline(always)]
+    fn limit(_: u32, garbage: i32, behind: bool, _: u32) -> i32 {
+        garbage + i32::from(behind)
+    }
+
+    fn score(zones: &ZoneView<'_>, zone: u32) -> f64 {
+        f64::from(zones.garbage(zone))
+    }
 }

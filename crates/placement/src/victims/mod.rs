@@ -10,10 +10,11 @@ mod d_choices;
 mod fifo;
 mod greedy;
 mod random;
+mod shortlist;
 mod survival;
 mod windowed_greedy;
 
-use crate::{BuildError, Param, Params, ZoneView};
+use crate::{BuildError, Param, Params, Watch, ZoneView};
 
 pub use adjusted_greedy::AdjustedGreedy;
 pub use cost_age_times::CostAgeTimes;
@@ -28,6 +29,12 @@ pub use windowed_greedy::WindowedGreedy;
 pub trait VictimPolicy: Send {
     /// A candidate of `zones`, or `None` if there is no candidate.
     fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32>;
+
+    /// The same, for the zones of a log that reports what happens to them: the policy may set limits
+    /// and then need not look at all zones. It is asked so for one log only, and about all its zones.
+    fn pick_watched(&mut self, zones: &ZoneView<'_>, _watch: &mut Watch) -> Option<u32> {
+        self.pick(zones)
+    }
 }
 
 type Build = fn(&mut Params, u64) -> Result<Box<dyn VictimPolicy>, BuildError>;
