@@ -1,6 +1,7 @@
 //! Runs the command in a directory of its own.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -17,6 +18,9 @@ pub(crate) fn without_command(report: &str) -> Value {
 /// files like the test does.
 pub(crate) struct Scratch(tempfile::TempDir);
 
+/// Files, by their paths in a directory, of which other directories are made.
+pub(crate) struct Kept(Vec<(PathBuf, Vec<u8>)>);
+
 /// The output of a run of the command.
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -30,12 +34,40 @@ impl Scratch {
         Scratch(tempfile::tempdir().unwrap())
     }
 
+    /// A directory with files that were kept.
+    pub(crate) fn of(kept: &Kept) -> Scratch {
+        let scratch = Scratch::new();
+        for (path, content) in &kept.0 {
+            let path = scratch.0.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        scratch
+    }
+
+    /// All files of the directory.
+    pub(crate) fn keep(self) -> Kept {
+        let (mut kept, mut directories) = (Vec::new(), vec![self.0.path().to_path_buf()]);
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    directories.push(path);
+                } else {
+                    let content = fs::read(&path).unwrap();
+                    kept.push((path.strip_prefix(self.0.path()).unwrap().to_path_buf(), content));
+                }
+            }
+        }
+        Kept(kept)
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) {
-        std::fs::write(self.path(name), content).unwrap();
+        fs::write(self.path(name), content).unwrap();
     }
 
     /// A file of page numbers.
@@ -46,7 +78,7 @@ impl Scratch {
 
     /// The names of all files, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.0.path()).unwrap();
+        let entries = fs::read_dir(self.0.path()).unwrap();
         let name = |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name();
         let mut names: Vec<_> = entries.map(|e| name(e).into_string().unwrap()).collect();
         names.sort();

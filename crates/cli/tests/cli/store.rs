@@ -2,16 +2,19 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::sync::LazyLock;
 
-use crate::run::Scratch;
+use crate::run::{Kept, Scratch};
 use serde_json::Value;
 
-/// A filled and overwritten store on the device `dir:d`, which has 24 zones.
+/// A filled and overwritten store on the device `dir:d`, which has 24 zones. It is made once: that
+/// takes two thousand flushes.
 fn used() -> Scratch {
-    used_in_units(64)
+    static MADE: LazyLock<Kept> = LazyLock::new(|| used_in_units(64).keep());
+    Scratch::of(&MADE)
 }
 
-/// The same, in units of so many bytes.
+/// One that is made anew, in units of so many bytes.
 fn used_in_units(unit: u32) -> Scratch {
     let scratch = Scratch::new();
     scratch.quiet(&format!(
