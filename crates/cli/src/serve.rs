@@ -154,7 +154,8 @@ impl Served<'_> {
             });
             return made.map_err(|error| bench_failure(self.command, error));
         }
-        let device = open(uri, &OpenOptions::default()).map_err(|error| match &error {
+        let options = OpenOptions { accept_loss: args.accept_loss, ..OpenOptions::default() };
+        let device = open(uri, &options).map_err(|error| match &error {
             DeviceError::Open { source, .. } if source.kind() == ErrorKind::NotFound => {
                 device_failure(uri, &error).hint("--create --size 1GiB makes one")
             }

@@ -56,7 +56,7 @@ pub enum Error {
     #[error("in use: {}", cause(.0))]
     InUse(#[source] Arc<DbError>),
     /// There is no file, directory or device of that name.
-    #[error("{}", cause(.0))]
+    #[error("not found: {}", cause(.0))]
     NotFound(#[source] Arc<DbError>),
     /// What is there is no database, or one of a newer version, or one that needs a feature of this
     /// crate that the program is built without.
@@ -196,6 +196,7 @@ fn kind_of_device(error: &DeviceError) -> fn(Arc<DbError>) -> Error {
         E::InUse { .. } => Error::InUse,
         E::Shape { .. } | E::Uri { .. } | E::Exists { .. } => Error::Refused,
         E::NotADevice { .. } => Error::NotUsable,
+        E::Cut { .. } => Error::Damaged,
         _ => Error::Device,
     }
 }

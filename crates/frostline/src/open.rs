@@ -50,7 +50,8 @@ impl Options {
         if self.create && !self.read_only && zone::can_create(&uri) {
             self.make(path)?;
         }
-        let open = OpenOptions { read_only: self.read_only, ..OpenOptions::default() };
+        let &Options { read_only, accept_loss, .. } = self;
+        let open = OpenOptions { read_only, accept_loss, ..OpenOptions::default() };
         self.open_device(zone::open(&uri, &open)?)
     }
 

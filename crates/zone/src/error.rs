@@ -245,6 +245,15 @@ pub enum DeviceError {
         /// The content that was found, in words.
         what: &'static str,
     },
+    /// The file is shorter than what a flush had made durable
+    /// ([`accept_loss`](crate::OpenOptions::accept_loss)).
+    #[error("{}: was cut short: it lacks bytes of zone {zone}", path.display())]
+    Cut {
+        /// The file.
+        path: PathBuf,
+        /// The first zone that is shorter than it was.
+        zone: u32,
+    },
     /// Zones are to be written in streams, which there are none of.
     #[error("{}: no write streams: {why}", path.display())]
     NoStreams {

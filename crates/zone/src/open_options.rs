@@ -13,4 +13,7 @@ pub struct OpenOptions {
     /// True if a device may be made over what a drive or file of `block:` holds, which is lost. A
     /// device that is there already is opened, and not made.
     pub overwrite: bool,
+    /// True if a file of `file:` that was cut short is opened nevertheless, with zones that end
+    /// there. What the file had beyond may have told what its beginning no longer holds.
+    pub accept_loss: bool,
 }

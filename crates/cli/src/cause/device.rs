@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// The failure for a device's error.
 pub(crate) fn device_failure(uri: &str, error: &DeviceError) -> Failure {
     use DeviceError::{
-        Exists, Foreign, InUse, NoStreams, NotADevice, NotPlain, Open, Shape, TooManyFiles,
+        Cut, Exists, Foreign, InUse, NoStreams, NotADevice, NotPlain, Open, Shape, TooManyFiles,
         TooSmall, Uri,
     };
     let why = error.to_string();
@@ -30,6 +30,9 @@ pub(crate) fn device_failure(uri: &str, error: &DeviceError) -> Failure {
         }
         InUse { .. } => Failure::usage_line(why)
             .hint("begun with --metrics ADDR, it can be looked at by frostline top ADDR"),
+        Cut { .. } => Failure::job_line(why).hint(
+            "restore a backup; frostline db dump prints what is left of a database, and --accept-loss of serve and store rebuild goes on with it",
+        ),
         TooManyFiles { .. } => Failure::job(uri, &why).hint(MORE_FILES),
         _ => Failure::job(uri, &why),
     }

@@ -46,7 +46,10 @@ fn device(args: &RebuildArgs) -> Result<Arc<dyn Device>, Failure> {
     let failed = |error| device_failure(&args.uri, &error);
     let device = match args.dry_run {
         true => Overlay::over(open_to_look(&args.uri)?, u64::MAX).map_err(failed)?,
-        false => open(&args.uri, &OpenOptions::default()).map_err(failed)?,
+        false => {
+            let options = OpenOptions { accept_loss: args.accept_loss, ..OpenOptions::default() };
+            open(&args.uri, &options).map_err(failed)?
+        }
     };
     let all = device.geometry().zones;
     let zones = args.zones.or_else(|| Store::zones_on(&*device).ok()).unwrap_or(all);

@@ -10,7 +10,7 @@ use super::space::{Dropped, Space, UNIT, begin_of, extent_of, extents_for};
 use super::streams::Streams;
 use super::{Placing, layout_of};
 use crate::zoned::Medium;
-use crate::{AlignedBuf, Geometry, ZoneInfo, ZoneRead, ZoneState};
+use crate::{AlignedBuf, Geometry, OpenOptions, ZoneInfo, ZoneRead, ZoneState};
 
 /// The most bytes that are made durable by one sync together with the record that tells of them:
 /// the next opening reads them if they are the last ones.
@@ -78,32 +78,56 @@ pub(super) struct Ranges<D: Disk> {
     read_only: bool,
 }
 
+/// The reason why zones can't be opened.
+#[derive(Debug)]
+pub(super) enum Unopened {
+    Io(io::Error),
+    /// The journal is damaged.
+    Journal,
+    /// The disk lacks bytes of a zone that were durable.
+    Cut {
+        zone: u32,
+    },
+}
+
+impl From<io::Error> for Unopened {
+    fn from(error: io::Error) -> Self {
+        Unopened::Io(error)
+    }
+}
+
 impl<D: Disk> Ranges<D> {
-    /// The zones that the journal on a disk of so many bytes tells; `None` if it is damaged.
+    /// The zones that the journal on a disk of so many bytes tells.
     pub(super) fn open(
         disk: D,
         bytes: u64,
         geometry: &Geometry,
         placing: Placing,
-        read_only: bool,
+        options: &OpenOptions,
         streams: Option<Streams>,
-    ) -> io::Result<Option<(Ranges<D>, Vec<ZoneInfo>)>> {
+    ) -> Result<(Ranges<D>, Vec<ZoneInfo>), Unopened> {
+        let &OpenOptions { read_only, accept_loss, .. } = options;
         let &Geometry { zone_bytes, zone_capacity: capacity, .. } = geometry;
         let layout = layout_of(geometry, placing);
-        let Some(FoundJournal { mut journal, last }) = Journal::read(&disk, layout, geometry)?
-        else {
-            return Ok(None);
-        };
+        let found = Journal::read(&disk, layout, geometry)?.ok_or(Unopened::Journal)?;
+        let FoundJournal { mut journal, last } = found;
         let places = Places { zones_at: layout.zones_at, zone_bytes, placing };
         for (zone, record) in last {
             if places.sum(&disk, zone, &record) == record.sum {
                 journal.put(zone, record);
             }
         }
+        // The journal tells of bytes once they are durable: no crash takes them.
+        let is_cut = |&(zone, record): &(u32, &ZoneRecord)| {
+            places.there(zone, record, bytes) < record.pointer
+        };
+        if !accept_loss && let Some((zone, _)) = (0..).zip(journal.zones()).find(is_cut) {
+            return Err(Unopened::Cut { zone });
+        }
         let room = match placing {
             Placing::Fixed => None,
             Placing::Growing => {
-                let Some(space) = space_of(journal.zones()) else { return Ok(None) };
+                let space = space_of(journal.zones()).ok_or(Unopened::Journal)?;
                 let zones = journal.zones().iter().filter(|zone| !zone.extents.is_empty());
                 let zones = zones.count() as u64;
                 Some(Mutex::new(Room { space, bytes, released: Vec::new(), zones, reserved: 0 }))
@@ -135,7 +159,7 @@ impl<D: Disk> Ranges<D> {
             ranges.trim(&mut room, false)?;
         }
         let zones = (0..geometry.zones).map(|zone| ranges.info(zone)).collect();
-        Ok(Some((ranges, zones)))
+        Ok((ranges, zones))
     }
 
     /// The disk below.

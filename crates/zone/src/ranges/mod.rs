@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use disk::{Disk, FileDisk, is_drive};
 use journal::{Journal, Layout};
-use medium::Ranges;
+use medium::{Ranges, Unopened};
 use rustix::fs::OFlags;
 #[cfg(target_os = "linux")]
 use rustix::io::Errno;
@@ -211,7 +211,7 @@ fn begin(
         }
         return Err(failed(error));
     }
-    Ok((start_ranges(path, disk, geometry, kind.placing, false, streams)?, is_new))
+    Ok((start_ranges(path, disk, geometry, kind.placing, &open, streams)?, is_new))
 }
 
 /// Describes a device that is complete.
@@ -236,15 +236,14 @@ pub(crate) fn open(
     options: &OpenOptions,
     kind: Kind,
 ) -> Result<Arc<dyn Device>, DeviceError> {
-    let read_only = options.read_only;
     let mut disk = open_disk(path, options, kind)?;
-    let in_streams = kind.in_streams && !read_only;
+    let in_streams = kind.in_streams && !options.read_only;
     let streams = if in_streams { Some(streams(path, &mut disk)?) } else { None };
     let failed = |source| DeviceError::open(path, source);
     let no_device = |why| DeviceError::NotADevice { path: path.to_owned(), why };
     match look(&disk).map_err(failed)? {
         FoundContent::Device(geometry, placing) => {
-            Ok(start_ranges(path, disk, geometry, placing, read_only, streams)?)
+            Ok(start_ranges(path, disk, geometry, placing, options, streams)?)
         }
         FoundContent::Nothing => Err(no_device("it holds nothing yet".into())),
         FoundContent::Unfinished => {
@@ -456,7 +455,7 @@ fn start_ranges(
     disk: FileDisk,
     geometry: Geometry,
     placing: Placing,
-    read_only: bool,
+    options: &OpenOptions,
     streams: Option<Streams>,
 ) -> Result<Arc<RangedDevice>, DeviceError> {
     let failed = |source| DeviceError::open(path, source);
@@ -470,11 +469,11 @@ fn start_ranges(
     if bytes < least {
         return Err(no_device("it is shorter than when it was made"));
     }
-    let opened = Ranges::open(disk, bytes, &geometry, placing, read_only, streams);
-    match opened.map_err(failed)? {
-        None => Err(no_device("the record of its write pointers is damaged")),
-        Some((ranges, zones)) => {
-            Ok(Arc::new(Zoned::new(ranges, geometry, zones).read_only(read_only)))
-        }
-    }
+    let opened = Ranges::open(disk, bytes, &geometry, placing, options, streams);
+    let (ranges, zones) = opened.map_err(|why| match why {
+        Unopened::Io(source) => failed(source),
+        Unopened::Journal => no_device("the record of its write pointers is damaged"),
+        Unopened::Cut { zone } => DeviceError::Cut { path: path.to_owned(), zone },
+    })?;
+    Ok(Arc::new(Zoned::new(ranges, geometry, zones).read_only(options.read_only)))
 }

@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::disk::Disk;
 use super::journal::{FoundJournal, Journal, Layout, ZoneRecord};
-use super::medium::Ranges;
+use super::medium::{Ranges, Unopened};
 use super::space::UNIT;
 use super::{Placing, UNFINISHED, describe, description, lay_out, layout_of, parse, zones_on};
 use crate::fault_rng::FaultRng;
 use crate::geometry::BLOCK_BYTES;
 use crate::zoned::Zoned;
-use crate::{Device, Geometry, Shape, ZoneState};
+use crate::{Device, Geometry, OpenOptions, Shape, ZoneState};
 
 const SECTOR: usize = 512;
 const BLOCK: usize = BLOCK_BYTES as usize;
@@ -196,8 +196,12 @@ fn make(disk: &FragileDisk, placing: Placing) -> io::Result<()> {
 
 fn open(disk: &FragileDisk, placing: Placing) -> io::Result<Zoned<Ranges<FragileDisk>>> {
     let len = disk.sectors().len as u64;
-    let opened = Ranges::open(disk.clone(), len, &geometry(placing), placing, false, None)?;
-    let (ranges, zones) = opened.expect("the journal is damaged");
+    let options = OpenOptions::default();
+    let opened = Ranges::open(disk.clone(), len, &geometry(placing), placing, &options, None);
+    let (ranges, zones) = match opened {
+        Err(Unopened::Io(error)) => return Err(error),
+        opened => opened.expect("the journal is sound, and no crash cuts a zone"),
+    };
     Ok(Zoned::new(ranges, geometry(placing), zones))
 }
 

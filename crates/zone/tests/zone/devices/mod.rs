@@ -20,7 +20,8 @@ use frostline_zone::{
     in_memory, open,
 };
 
-const CACHED: OpenOptions = OpenOptions { direct: false, read_only: false, overwrite: false };
+const CACHED: OpenOptions =
+    OpenOptions { direct: false, read_only: false, overwrite: false, accept_loss: false };
 const DIRECT: OpenOptions = OpenOptions { direct: true, ..CACHED };
 const LOOK: OpenOptions = OpenOptions { read_only: true, ..CACHED };
 

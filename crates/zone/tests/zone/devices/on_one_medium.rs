@@ -107,7 +107,7 @@ fn a_file_grows_with_its_zones_and_shrinks_with_the_flush_behind_a_reset() {
 }
 
 #[test]
-fn a_file_that_was_cut_short_has_its_zones_up_to_there() {
+fn a_file_that_was_cut_short_is_opened_only_if_that_is_accepted_with_its_zones_up_to_there() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("device");
     let uri = format!("file:{}", path.display());
@@ -120,7 +120,11 @@ fn a_file_that_was_cut_short_has_its_zones_up_to_there() {
     drop(open(&uri, &CACHED).unwrap());
     let length = std::fs::metadata(&path).unwrap().len();
     File::options().write(true).open(&path).unwrap().set_len(length - 5000).unwrap();
-    let device = open(&uri, &CACHED).unwrap();
+    for options in [CACHED, LOOK] {
+        let refused = open(&uri, &options).err().unwrap();
+        assert!(matches!(refused, DeviceError::Cut { zone: 1, .. }), "{refused}");
+    }
+    let device = open(&uri, &OpenOptions { accept_loss: true, ..CACHED }).unwrap();
     let pointers = [0, 1].map(|zone| device.zone(zone).unwrap().write_pointer);
     assert_eq!(pointers, [16 << 10, 8 << 10]);
     let mut bytes = vec![0; 8 << 10];
