@@ -332,10 +332,11 @@ impl Db {
 
     /// Writes all changed pages, and ends the threads and the log.
     fn end_log(&self) -> Result<(), DbError> {
-        // So that the checkpoint finds no page on its way to the store.
+        // So that the checkpoint finds no page on its way to the store, and nobody frees or changes
+        // one beside it: the log would be kept for that.
         self.store().remove_buffer(&self.buffer())?;
-        self.checkpoint()?;
         self.end();
+        self.checkpoint()?;
         let wal = self.core.trees.wal();
         wal.wait(wal.end())?;
         self.core.release_log()?;

@@ -53,8 +53,6 @@ pub(super) struct Shortlist {
     pace: u32,
     scores: Vec<i32>,
     keys: Vec<Key>,
-    /// Room for a list.
-    spare: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -182,17 +180,12 @@ impl Shortlist {
 
     /// Makes lists anew that hold no longer, or are too long.
     fn renew<R: Rule>(&mut self, zones: &ZoneView<'_>, watch: &mut Watch) {
-        let ended = |list: &List| R::AGES && (list.until.wrapping_sub(zones.now()) as i32) < 0;
-        if let Some(ended) = self.lists.iter().rposition(ended) {
-            self.refill::<R>(zones, watch, ended);
-        }
-        let is_long = |list: &List| list.zones.len() > list.most;
-        if let Some(long) = self.lists.iter().rposition(is_long) {
-            let List { zones: listed, mark, until, .. } = &mut self.lists[long];
-            let within = (*mark, *until);
-            let listed = std::mem::replace(listed, std::mem::take(&mut self.spare));
-            self.fill::<R>(zones, watch, long, &listed, within);
-            self.spare = listed;
+        let is_over = |list: &List| {
+            let has_ended = R::AGES && (list.until.wrapping_sub(zones.now()) as i32) < 0;
+            has_ended || list.zones.len() > list.most
+        };
+        if let Some(longest) = self.lists.iter().rposition(is_over) {
+            self.refill::<R>(zones, watch, longest);
         }
     }
 
@@ -213,24 +206,23 @@ impl Shortlist {
             }
             stays
         });
-        let within = (self.lists[longer].mark, self.lists[longer].until);
-        self.fill::<R>(zones, watch, list, &source, within);
+        self.fill::<R>(zones, watch, list, &source, self.lists[longer].mark);
         self.lists[longer].zones = source;
     }
 
-    /// Makes a list anew of zones, which are all that may reach a mark until some time, and all lists
-    /// that are shorter.
+    /// Makes a list anew of zones, which are all that may reach the least mark, and all lists that
+    /// are shorter. If the list that they come from ends sooner, that one ends all shorter ones.
     fn fill<R: Rule>(
         &mut self,
         zones: &ZoneView<'_>,
         watch: &mut Watch,
         list: usize,
         source: &[u32],
-        (least, last): (Key, u32),
+        least: Key,
     ) {
         let (mark, until) = self.aim::<R>(zones, list, source.iter().copied());
         let mut made = std::mem::take(&mut self.lists[list]);
-        (made.mark, made.until) = (mark.max(least), earlier(until, last));
+        (made.mark, made.until) = (mark.max(least), until);
         made.zones.clear();
         for &zone in source {
             let is_sealed = zones.is_sealed(zone);
@@ -281,7 +273,7 @@ impl Shortlist {
         mut made: List,
     ) {
         if let Some(shorter) = list.checked_sub(1) {
-            self.fill::<R>(zones, watch, shorter, &made.zones, (made.mark, made.until));
+            self.fill::<R>(zones, watch, shorter, &made.zones, made.mark);
         }
         made.most = (4 * length(list)).max(2 * made.zones.len());
         self.lists[list] = made;
@@ -322,10 +314,6 @@ impl List {
 /// Zones that a list is made for.
 fn length(list: usize) -> usize {
     SHORTEST * FAN.pow(list as u32)
-}
-
-fn earlier(a: u32, b: u32) -> u32 {
-    if (a.wrapping_sub(b) as i32) < 0 { a } else { b }
 }
 
 /// The rough score of a zone, -1 if it is no candidate.
