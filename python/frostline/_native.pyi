@@ -127,7 +127,7 @@ class NotFound(Error, FileNotFoundError):
     """There is no file, directory or device of that name."""
 
 class NotUsable(Error):
-    """What is there is no database or store, or one of a newer version."""
+    """The file or device holds no database or store, or one of a newer version."""
 
 class Damaged(Error):
     """Bytes on the device differ from what was written."""

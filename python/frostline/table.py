@@ -158,9 +158,10 @@ class Results(Table):
         axes[0].margins(x=0.15)
         axes[0].invert_yaxis()
         axes[0].set_xlabel("WAF")
-        for _, name, windows in rows if with_windows else ():
-            writes = np.cumsum([window["user_writes"] for window in windows])
-            axes[1].plot(writes, [window["waf"] for window in windows], label=name)
+        if with_windows:
+            for _, name, windows in rows:
+                writes = np.cumsum([window["user_writes"] for window in windows])
+                axes[1].plot(writes, [window["waf"] for window in windows], label=name)
             axes[1].set(xlabel="user writes", ylabel="WAF")
             axes[1].legend(frameon=False)
         return figure

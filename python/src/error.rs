@@ -26,7 +26,7 @@ kinds! {
     Refused "The call can never succeed: a key, a value or a transaction is too large, or options contradict each other."
     Full "All pages are in use: delete records, or move them to a database with a larger bound."
     InUse "Another process, or this one, has the database or store open: close it there."
-    NotUsable "What is there is no database or store, or one of a newer version."
+    NotUsable "The file or device holds no database or store, or one of a newer version."
     Damaged "Bytes on the device differ from what was written."
     DeviceFailed "The device or the system failed. What was committed or synced before is safe."
     BackupFailed "A backup could not be made or restored. The one before is as it was."

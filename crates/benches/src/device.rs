@@ -25,6 +25,9 @@ pub struct DeviceSpec {
     pub parity: Option<u32>,
     /// True if a device may be made over what a drive or file of `block:` holds.
     pub overwrite: bool,
+    /// True if a device that is there is used although it lost something: a file was cut short, or
+    /// synced pages are missing, which are then lost for good.
+    pub accept_loss: bool,
 }
 
 impl Default for DeviceSpec {
@@ -32,7 +35,8 @@ impl Default for DeviceSpec {
     fn default() -> Self {
         let uri = "mem:".to_string();
         let (bytes, zone_bytes, zone_capacity, parity) = (None, None, None, None);
-        DeviceSpec { uri, bytes, zone_bytes, zone_capacity, parity, overwrite: false }
+        let (overwrite, accept_loss) = (false, false);
+        DeviceSpec { uri, bytes, zone_bytes, zone_capacity, parity, overwrite, accept_loss }
     }
 }
 
@@ -78,7 +82,8 @@ impl DeviceSpec {
 
     /// Opens the existing device, which must have the given shape.
     fn open(&self) -> Result<Arc<dyn Device>> {
-        let device = open(&self.uri, &OpenOptions::default());
+        let options = OpenOptions { accept_loss: self.accept_loss, ..OpenOptions::default() };
+        let device = open(&self.uri, &options);
         let device = device.map_err(Error::device(&self.uri))?;
         match self.is_shape_of(device.geometry()) {
             true => Ok(device),

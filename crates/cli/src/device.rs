@@ -8,19 +8,10 @@ use frostline_zone::{Device, OpenOptions, Span, open};
 use crate::cause::{device_failure, store_failure};
 use crate::failure::Failure;
 
-/// Opens a device for inspection, with what is left of a file that was cut short. Others may
-/// inspect it at the same time, and it may be a device that can't be written.
+/// Opens a device for inspection. Others may inspect it at the same time, and it may be a device
+/// that can't be written.
 pub(crate) fn open_to_look(uri: &str) -> Result<Arc<dyn Device>, Failure> {
-    look(uri, true)
-}
-
-/// Fails if a file was cut short, or can't be opened.
-pub(crate) fn is_whole(uri: &str) -> Result<(), Failure> {
-    look(uri, false).map(drop)
-}
-
-fn look(uri: &str, accept_loss: bool) -> Result<Arc<dyn Device>, Failure> {
-    let options = OpenOptions { read_only: true, accept_loss, ..OpenOptions::default() };
+    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
     open(uri, &options).map_err(|error| device_failure(uri, &error))
 }
 

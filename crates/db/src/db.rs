@@ -332,8 +332,8 @@ impl Db {
 
     /// Writes all changed pages, and ends the threads and the log.
     fn end_log(&self) -> Result<(), DbError> {
-        // So that the checkpoint finds no page on its way to the store, and nobody frees or changes
-        // one beside it: the log would be kept for that.
+        // The checkpoint must find no page on its way to the store. No thread may free or change a
+        // page beside it: the log would be kept for that page.
         self.store().remove_buffer(&self.buffer())?;
         self.end();
         self.checkpoint()?;

@@ -58,8 +58,8 @@ pub enum Error {
     /// There is no file, directory or device of that name.
     #[error("not found: {}", cause(.0))]
     NotFound(#[source] Arc<DbError>),
-    /// What is there is no database, or one of a newer version, or one that needs a feature of this
-    /// crate that the program is built without.
+    /// The file or device holds no database, or one of a newer version, or one that needs a feature
+    /// of this crate that the program is built without.
     #[error("not usable: {}", cause(.0))]
     NotUsable(#[source] Arc<DbError>),
     /// Bytes on the device differ from what was written: restore a backup, or find the extent of
@@ -97,11 +97,14 @@ impl From<DeviceError> for Error {
 }
 
 impl Error {
-    /// The file, directory or device that could not be opened, if that is the error.
+    /// The file, directory or device that is missing, could not be opened or was cut short, if
+    /// that is the error.
     pub fn file(&self) -> Option<&Path> {
-        let (Error::NotFound(error) | Error::Device(error)) = self else { return None };
+        let (Error::NotFound(error) | Error::Device(error) | Error::Damaged(error)) = self else {
+            return None;
+        };
         match device_error(error)? {
-            DeviceError::Open { path, .. } => Some(path),
+            DeviceError::Open { path, .. } | DeviceError::Cut { path, .. } => Some(path),
             _ => None,
         }
     }

@@ -69,7 +69,7 @@ impl Watch {
     }
 }
 
-/// What reports zones.
+/// The side of a [`Watch`] that counts garbage: it reports zones.
 #[derive(Debug)]
 pub struct Bell<'a> {
     limits: &'a mut [i32],

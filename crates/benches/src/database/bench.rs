@@ -79,8 +79,6 @@ pub struct DatabaseBench {
     pub keep: bool,
     /// Space over data that the store may take, in place of a garbage proportion.
     pub space: Option<f64>,
-    /// Open the databases although synced pages are missing; they are then lost for good.
-    pub accept_loss: bool,
     /// Format the device even if it is not empty: its content is lost.
     pub force: bool,
 }
@@ -118,7 +116,6 @@ impl Default for DatabaseBench {
             record: None,
             keep: false,
             space: None,
-            accept_loss: false,
             force: false,
         }
     }

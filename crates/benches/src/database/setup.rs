@@ -146,7 +146,7 @@ impl DatabaseBench {
             fill: self.fill,
             background: !self.in_order,
             cleaning: self.cleaning,
-            accept_loss: self.accept_loss,
+            accept_loss: self.device.accept_loss,
             space: self.space,
             ..Options::default()
         };

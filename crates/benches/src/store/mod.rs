@@ -76,8 +76,6 @@ pub struct StoreBench {
     pub keep: bool,
     /// Space over data that the store may take, in place of a garbage proportion.
     pub space: Option<f64>,
-    /// Open the store although synced pages are missing; they are then lost for good.
-    pub accept_loss: bool,
 }
 
 impl Default for StoreBench {
@@ -99,7 +97,6 @@ impl Default for StoreBench {
             record: None,
             keep: false,
             space: None,
-            accept_loss: false,
         }
     }
 }
@@ -118,7 +115,8 @@ impl StoreBench {
         let device = self.device()?;
         let shape = device.geometry().to_string();
         let failed = Error::store(&self.device.uri);
-        let &StoreBench { cleaning, space, accept_loss, .. } = self;
+        let &StoreBench { cleaning, space, .. } = self;
+        let accept_loss = self.device.accept_loss;
         let open = Open { cleaning, space, accept_loss, ..Open::default() };
         let (measured, backup) = followed(device, self.backup.as_deref(), |device| {
             let store = Store::open(device.clone(), open).map_err(&failed)?;

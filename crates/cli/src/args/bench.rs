@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
-use frostline_benches::{PageWorkload, StoreBench};
+use frostline_benches::{DeviceSpec, PageWorkload, StoreBench};
 use frostline_store::Format;
 
 use super::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs};
@@ -90,7 +90,10 @@ impl BenchStoreArgs {
     /// The bench.
     pub(crate) fn bench(&self) -> StoreBench {
         StoreBench {
-            device: self.shape.device(&self.device, self.force),
+            device: DeviceSpec {
+                accept_loss: self.accept_loss,
+                ..self.shape.device(&self.device, self.force)
+            },
             speed: self.speed.speed(),
             format: Format { force: self.force, ..self.placement.format() },
             workload: self.workload.clone(),
@@ -105,7 +108,6 @@ impl BenchStoreArgs {
             record: self.record.clone(),
             keep: self.keep,
             space: self.space,
-            accept_loss: self.accept_loss,
         }
     }
 }

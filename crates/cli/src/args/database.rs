@@ -161,6 +161,7 @@ impl DatabaseArgs {
                 zone_capacity: None,
                 parity: self.parity,
                 overwrite: self.force,
+                accept_loss: self.accept_loss,
             },
             anew: self.device == OWN_DEVICE,
             speed: self.speed.speed(),
@@ -190,7 +191,6 @@ impl DatabaseArgs {
             backup: self.running.backup.clone(),
             record: self.record.clone(),
             keep: self.keep,
-            accept_loss: self.accept_loss,
             force: self.force,
         }
     }

@@ -59,6 +59,7 @@ impl ShapeArgs {
             zone_capacity: bytes(self.capacity),
             parity: self.parity,
             overwrite,
+            accept_loss: false,
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn device_failure(uri: &str, error: &DeviceError) -> Failure {
         InUse { .. } => Failure::usage_line(why)
             .hint("begun with --metrics ADDR, it can be looked at by frostline top ADDR"),
         Cut { .. } => Failure::job_line(why).hint(
-            "restore a backup; frostline db dump prints what is left of a database, and --accept-loss of serve and store rebuild goes on with it",
+            "restore a backup; --accept-loss of store rebuild, serve and bench goes on with what is left",
         ),
         TooManyFiles { .. } => Failure::job(uri, &why).hint(MORE_FILES),
         _ => Failure::job(uri, &why),

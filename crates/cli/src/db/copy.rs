@@ -8,7 +8,7 @@ use frostline_zone::can_create;
 use super::open_or_not;
 use crate::args::CopyArgs;
 use crate::cause::{bench_failure, db_failure};
-use crate::device::{is_whole, open_to_look};
+use crate::device::open_to_look;
 use crate::failure::{Failure, say};
 
 const COMMAND: &str = "db copy";
@@ -18,7 +18,6 @@ pub(super) fn run(args: &CopyArgs) -> Result<String, Failure> {
     if args.to == "mem:" {
         return Err(Failure::usage(COMMAND, "mem: ends with the command, and the copy with it"));
     }
-    is_whole(&args.uri)?;
     let from = open_or_not(&args.uri, false)?;
     let of_source = |error: DbError| db_failure(&args.uri, error);
     let info = from.store.info().map_err(|error| of_source(error.into()))?;

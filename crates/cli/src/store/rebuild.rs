@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use crate::args::RebuildArgs;
 use crate::cause::{device_failure, store_failure};
-use crate::device::open_to_look;
 use crate::failure::Failure;
 use crate::output::json;
 
@@ -44,13 +43,10 @@ pub(super) fn run(args: &RebuildArgs) -> Result<String, Failure> {
 /// The zones of the store. In a dry run, changes stay in memory.
 fn device(args: &RebuildArgs) -> Result<Arc<dyn Device>, Failure> {
     let failed = |error| device_failure(&args.uri, &error);
-    let device = match args.dry_run {
-        true => Overlay::over(open_to_look(&args.uri)?, u64::MAX).map_err(failed)?,
-        false => {
-            let options = OpenOptions { accept_loss: args.accept_loss, ..OpenOptions::default() };
-            open(&args.uri, &options).map_err(failed)?
-        }
-    };
+    let &RebuildArgs { dry_run, accept_loss, .. } = args;
+    let options = OpenOptions { read_only: dry_run, accept_loss, ..OpenOptions::default() };
+    let found = open(&args.uri, &options).map_err(failed)?;
+    let device = if dry_run { Overlay::over(found, u64::MAX).map_err(failed)? } else { found };
     let all = device.geometry().zones;
     let zones = args.zones.or_else(|| Store::zones_on(&*device).ok()).unwrap_or(all);
     if zones > all {

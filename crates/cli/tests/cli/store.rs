@@ -221,6 +221,28 @@ fn a_zone_that_is_cut_for_a_while_costs_nothing_unless_that_is_accepted() {
 }
 
 #[test]
+fn a_file_that_was_cut_short_is_refused_in_a_line_unless_that_is_accepted() {
+    let scratch = Scratch::new();
+    let bench = "bench store --device file:f --writes 50 --cleaning inline -q";
+    scratch.quiet(&format!("{bench} --size 16MiB --zone 256KiB"));
+    let whole = std::fs::read(scratch.path("f")).unwrap();
+    // The end alone may be what the last flush wrote, which the next opening compares.
+    scratch.file("f", &whole[..whole.len() / 2]);
+    let cut = std::fs::read(scratch.path("f")).unwrap();
+    let others = ["db dump file:f", "store rebuild file:f"].map(str::to_string);
+    let looks = LOOKING.iter().map(|command| format!("store {command} file:f"));
+    for line in looks.chain(others).chain([format!("{bench} --keep")]) {
+        let said = scratch.fails(1, &line);
+        assert!(said.starts_with("frostline: f: was cut short: it lacks bytes of zone "), "{said}");
+        assert!(said.contains("hint: restore a backup"), "{said}");
+    }
+    assert!(std::fs::read(scratch.path("f")).unwrap() == cut, "a refused opening changed it");
+    scratch.quiet("store rebuild file:f --accept-loss --force --dry-run");
+    scratch.quiet(&format!("{bench} --keep --accept-loss"));
+    scratch.quiet("store check file:f");
+}
+
+#[test]
 fn a_zone_without_valid_pages_is_not_missed() {
     let scratch = used();
     let zones = scratch.json("store zones dir:d --json");

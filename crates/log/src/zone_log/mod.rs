@@ -45,7 +45,7 @@ const SWEEP: u32 = 1 << 30;
 pub struct ZoneLog<S> {
     scheme: S,
     policy: Box<dyn VictimPolicy>,
-    /// What the policy is told of zones.
+    /// Reports of zones to the policy.
     watch: Watch,
     options: Options,
     trigger: Trigger,

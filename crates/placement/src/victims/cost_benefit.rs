@@ -6,7 +6,7 @@
 
 use super::shortlist::{Rule, Shortlist};
 use super::{PolicyInfo, VictimPolicy, best_by};
-use crate::{Watch, ZoneView};
+use crate::ZoneView;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "cost-benefit",
@@ -25,22 +25,11 @@ pub(super) const INFO_SQRT: PolicyInfo = PolicyInfo {
 };
 
 /// The largest GP * age / (1 - GP).
-#[derive(Clone, Debug, Default)]
-pub struct CostBenefit {
-    list: Shortlist,
-}
+pub type CostBenefit = Shortlist<Benefit>;
 
-impl VictimPolicy for CostBenefit {
-    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
-        self.list.pick_of_all::<Benefit>(zones)
-    }
-
-    fn pick_watched(&mut self, zones: &ZoneView<'_>, watch: &mut Watch) -> Option<u32> {
-        self.list.pick::<Benefit>(zones, watch)
-    }
-}
-
-pub(super) struct Benefit;
+/// The rule of [`CostBenefit`].
+#[derive(Clone, Debug)]
+pub struct Benefit;
 
 /// Scores are the bits of non-negative `f32`, which order as integers do: an integer maximum is
 /// vectorised, a float maximum is not. They err by less than one part in a million.

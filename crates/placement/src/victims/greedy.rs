@@ -1,8 +1,8 @@
 //! Greedy: the zone with the most garbage. Rosenblum and Ousterhout, TOCS'92.
 
+use super::PolicyInfo;
 use super::shortlist::{Rule, Shortlist};
-use super::{PolicyInfo, VictimPolicy};
-use crate::{Watch, ZoneView};
+use crate::ZoneView;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "greedy",
@@ -13,22 +13,11 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
 };
 
 /// The zone with the most garbage.
-#[derive(Clone, Debug, Default)]
-pub struct Greedy {
-    list: Shortlist,
-}
+pub type Greedy = Shortlist<MostGarbage>;
 
-impl VictimPolicy for Greedy {
-    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
-        self.list.pick_of_all::<MostGarbage>(zones)
-    }
-
-    fn pick_watched(&mut self, zones: &ZoneView<'_>, watch: &mut Watch) -> Option<u32> {
-        self.list.pick::<MostGarbage>(zones, watch)
-    }
-}
-
-pub(super) struct MostGarbage;
+/// The rule of [`Greedy`].
+#[derive(Clone, Debug)]
+pub struct MostGarbage;
 
 impl Rule for MostGarbage {
     const AGES: bool = false;

@@ -10,15 +10,17 @@
 //!
 //! [watched]: Watch
 
+use std::marker::PhantomData;
+
 use multiversion::multiversion;
 
-use super::best_by;
+use super::{VictimPolicy, best_by};
 use crate::watch::{QUIET, Watch};
 use crate::{ZoneColumns, ZoneView};
 
-/// What a policy wants of a victim: a score that falls neither with garbage nor with time. The
+/// The score by which a policy compares zones. It falls neither with garbage nor with time. The
 /// lowest number goes first among equals.
-pub(super) trait Rule {
+pub trait Rule: Send {
     /// True if the score of a zone grows with its age.
     const AGES: bool;
 
@@ -37,9 +39,9 @@ pub(super) trait Rule {
     fn score(zones: &ZoneView<'_>, zone: u32) -> f64;
 }
 
-/// The zones that may have the best score.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Shortlist {
+/// A policy by a rule: the zones that may have the best score.
+#[derive(Clone, Debug)]
+pub struct Shortlist<R> {
     /// The shortest first. Each holds the zones of those before it.
     lists: Vec<List>,
     /// By zone, the number of lists that it is not on.
@@ -53,6 +55,7 @@ pub(super) struct Shortlist {
     pace: u32,
     scores: Vec<i32>,
     keys: Vec<Key>,
+    rule: PhantomData<R>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -94,9 +97,25 @@ const FAN: usize = 8;
 /// Zones in a block; of all zones only blocks that have a best one are searched for it.
 const BLOCK: usize = 256;
 
-impl Shortlist {
-    /// The victim among all zones, of which nothing is reported.
-    pub(super) fn pick_of_all<R: Rule>(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
+// Not derived, which would ask for a rule that has a default.
+impl<R> Default for Shortlist<R> {
+    fn default() -> Self {
+        Shortlist {
+            lists: Vec::new(),
+            depth: Vec::new(),
+            least_garbage: 0,
+            made: 0,
+            choices: 0,
+            pace: 0,
+            scores: Vec::new(),
+            keys: Vec::new(),
+            rule: PhantomData,
+        }
+    }
+}
+
+impl<R: Rule> VictimPolicy for Shortlist<R> {
+    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
         self.scores.resize(zones.len(), 0);
         let best = score_all::<R>(&mut self.scores, zones);
         let near = if best < 0 { QUIET } else { R::near(best) };
@@ -107,32 +126,33 @@ impl Shortlist {
         best_by(zones, finalists, |zone| R::score(zones, zone))
     }
 
-    /// The victim among all zones, whose changes since the last choice are reported by `watch`.
-    pub(super) fn pick<R: Rule>(&mut self, zones: &ZoneView<'_>, watch: &mut Watch) -> Option<u32> {
+    fn pick_watched(&mut self, zones: &ZoneView<'_>, watch: &mut Watch) -> Option<u32> {
         if zones.is_ranked() {
-            return self.pick_of_all::<R>(zones);
+            return self.pick(zones);
         }
         self.choices += 1;
         if watch.is_kept() && self.least_garbage == zones.least_garbage() {
             self.depth.resize(zones.len(), self.lists.len() as u8);
             while let Some(zone) = watch.take() {
-                self.settle::<R>(zones, watch, zone);
+                self.settle(zones, watch, zone);
             }
-            self.renew::<R>(zones, watch);
+            self.renew(zones, watch);
         } else {
-            self.make::<R>(zones, watch);
+            self.make(zones, watch);
         }
         for list in 0..self.lists.len() {
-            if let Some(zone) = self.best::<R>(zones, watch) {
+            if let Some(zone) = self.best(zones, watch) {
                 return Some(zone);
             }
-            self.refill::<R>(zones, watch, list);
+            self.refill(zones, watch, list);
         }
-        self.best::<R>(zones, watch)
+        self.best(zones, watch)
     }
+}
 
+impl<R: Rule> Shortlist<R> {
     /// Lists a quiet zone, or sets its limit.
-    fn settle<R: Rule>(&mut self, zones: &ZoneView<'_>, watch: &mut Watch, zone: u32) {
+    fn settle(&mut self, zones: &ZoneView<'_>, watch: &mut Watch, zone: u32) {
         if !zones.is_sealed(zone) {
             watch.set(zone, 0);
             return;
@@ -151,7 +171,7 @@ impl Shortlist {
     }
 
     /// The best zone of the shortest list, if it reaches the mark.
-    fn best<R: Rule>(&mut self, zones: &ZoneView<'_>, watch: &mut Watch) -> Option<u32> {
+    fn best(&mut self, zones: &ZoneView<'_>, watch: &mut Watch) -> Option<u32> {
         let (mut best, mut at) = (self.lists[0].mark, 0);
         let mut reaches = false;
         self.scores.clear();
@@ -160,7 +180,7 @@ impl Shortlist {
             if score < 0 {
                 self.lists[0].zones.swap_remove(at);
                 self.depth[zone as usize] = 1;
-                self.settle::<R>(zones, watch, zone);
+                self.settle(zones, watch, zone);
                 continue;
             }
             let key = Key::new(score, zone);
@@ -179,21 +199,21 @@ impl Shortlist {
     }
 
     /// Makes lists anew that hold no longer, or are too long.
-    fn renew<R: Rule>(&mut self, zones: &ZoneView<'_>, watch: &mut Watch) {
+    fn renew(&mut self, zones: &ZoneView<'_>, watch: &mut Watch) {
         let is_over = |list: &List| {
             let has_ended = R::AGES && (list.until.wrapping_sub(zones.now()) as i32) < 0;
             has_ended || list.zones.len() > list.most
         };
         if let Some(longest) = self.lists.iter().rposition(is_over) {
-            self.refill::<R>(zones, watch, longest);
+            self.refill(zones, watch, longest);
         }
     }
 
     /// Makes a list anew, and all that are shorter.
-    fn refill<R: Rule>(&mut self, zones: &ZoneView<'_>, watch: &mut Watch, list: usize) {
+    fn refill(&mut self, zones: &ZoneView<'_>, watch: &mut Watch, list: usize) {
         let longer = list + 1;
         if longer == self.lists.len() {
-            return self.make::<R>(zones, watch);
+            return self.make(zones, watch);
         }
         self.lists[..longer].iter_mut().for_each(|list| list.zones.clear());
         let mut source = std::mem::take(&mut self.lists[longer].zones);
@@ -202,17 +222,17 @@ impl Shortlist {
             if !stays {
                 self.depth[zone as usize] = longer as u8 + 1;
                 watch.quiet(zone);
-                self.settle::<R>(zones, watch, zone);
+                self.settle(zones, watch, zone);
             }
             stays
         });
-        self.fill::<R>(zones, watch, list, &source, self.lists[longer].mark);
+        self.fill(zones, watch, list, &source, self.lists[longer].mark);
         self.lists[longer].zones = source;
     }
 
     /// Makes a list anew of zones, which are all that may reach the least mark, and all lists that
     /// are shorter. If the list that they come from ends sooner, that one ends all shorter ones.
-    fn fill<R: Rule>(
+    fn fill(
         &mut self,
         zones: &ZoneView<'_>,
         watch: &mut Watch,
@@ -220,7 +240,7 @@ impl Shortlist {
         source: &[u32],
         least: Key,
     ) {
-        let (mark, until) = self.aim::<R>(zones, list, source.iter().copied());
+        let (mark, until) = self.aim(zones, list, source.iter().copied());
         let mut made = std::mem::take(&mut self.lists[list]);
         (made.mark, made.until) = (mark.max(least), until);
         made.zones.clear();
@@ -235,11 +255,11 @@ impl Shortlist {
                 false => watch.set(zone, if is_sealed { limit } else { 0 }),
             }
         }
-        self.finish::<R>(zones, watch, list, made);
+        self.finish(zones, watch, list, made);
     }
 
     /// Makes the longest list anew of all zones, and all others of it.
-    fn make<R: Rule>(&mut self, zones: &ZoneView<'_>, watch: &mut Watch) {
+    fn make(&mut self, zones: &ZoneView<'_>, watch: &mut Watch) {
         self.pace = zones.now().wrapping_sub(self.made) / self.choices.max(1);
         self.pace = self.pace.min(zones.zone_pages());
         (self.made, self.choices) = (zones.now(), 0);
@@ -248,7 +268,7 @@ impl Shortlist {
         self.lists.resize(last + 1, List::default());
         self.depth.clear();
         self.depth.resize(zones.len(), self.lists.len() as u8);
-        let (mark, until) = self.aim::<R>(zones, last, 1..zones.len() as u32);
+        let (mark, until) = self.aim(zones, last, 1..zones.len() as u32);
         let mut made = std::mem::take(&mut self.lists[last]);
         (made.mark, made.until) = (mark, until);
         made.zones.clear();
@@ -261,26 +281,20 @@ impl Shortlist {
                 made.zones.push(zone);
             }
         }
-        self.finish::<R>(zones, watch, last, made);
+        self.finish(zones, watch, last, made);
     }
 
     /// Keeps a list that is made, and makes the shorter ones of it.
-    fn finish<R: Rule>(
-        &mut self,
-        zones: &ZoneView<'_>,
-        watch: &mut Watch,
-        list: usize,
-        mut made: List,
-    ) {
+    fn finish(&mut self, zones: &ZoneView<'_>, watch: &mut Watch, list: usize, mut made: List) {
         if let Some(shorter) = list.checked_sub(1) {
-            self.fill::<R>(zones, watch, shorter, &made.zones, made.mark);
+            self.fill(zones, watch, shorter, &made.zones, made.mark);
         }
         made.most = (4 * length(list)).max(2 * made.zones.len());
         self.lists[list] = made;
     }
 
     /// The mark of a list that is made of these zones, and the time until which it is to hold.
-    fn aim<R: Rule>(
+    fn aim(
         &mut self,
         zones: &ZoneView<'_>,
         list: usize,
@@ -360,7 +374,7 @@ mod tests {
     use frostline_random::SplitMix;
 
     use super::*;
-    use crate::victims::{VictimPolicy, build, cost_benefit};
+    use crate::victims::{CostBenefit, Greedy, build, cost_benefit};
     use crate::zones::table::ZoneRows;
 
     /// The definition of a policy.
@@ -443,6 +457,12 @@ mod tests {
         }
     }
 
+    /// The lists of a policy that took the first zone.
+    fn picked_first<R: Rule>(mut policy: Shortlist<R>, log: &mut Log) -> Vec<List> {
+        assert_eq!(policy.pick_watched(&log.rows.view(), &mut log.watch), Some(1));
+        policy.lists
+    }
+
     #[test]
     fn few_of_many_zones_are_on_the_list_though_all_are_equal() {
         for spec in ["greedy", "cost-benefit"] {
@@ -452,14 +472,11 @@ mod tests {
             for _ in 0..20_000 {
                 log.rows.seal(0, 100, 0);
             }
-            let mut list = Shortlist::default();
-            let view = log.rows.view();
-            let picked = match spec {
-                "greedy" => list.pick::<crate::victims::greedy::MostGarbage>(&view, &mut log.watch),
-                _ => list.pick::<cost_benefit::Benefit>(&view, &mut log.watch),
+            let lists = match spec {
+                "greedy" => picked_first(Greedy::default(), &mut log),
+                _ => picked_first(CostBenefit::default(), &mut log),
             };
-            assert_eq!(picked, Some(1));
-            let lengths: Vec<_> = list.lists.iter().map(|list| list.zones.len()).collect();
+            let lengths: Vec<_> = lists.iter().map(|list| list.zones.len()).collect();
             assert!(
                 lengths.iter().zip(0..).all(|(&of, list)| of <= 2 * length(list)),
                 "{lengths:?}"

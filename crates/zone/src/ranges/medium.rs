@@ -118,11 +118,16 @@ impl<D: Disk> Ranges<D> {
             }
         }
         // The journal tells of bytes once they are durable: no crash takes them.
-        let is_cut = |&(zone, record): &(u32, &ZoneRecord)| {
-            places.there(zone, record, bytes) < record.pointer
-        };
-        if !accept_loss && let Some((zone, _)) = (0..).zip(journal.zones()).find(is_cut) {
-            return Err(Unopened::Cut { zone });
+        for zone in 0..geometry.zones {
+            let record = &journal.zones()[zone as usize];
+            let pointer = places.there(zone, record, bytes);
+            if pointer < record.pointer {
+                if !accept_loss {
+                    return Err(Unopened::Cut { zone });
+                }
+                let extents = record.extents[..extents_for(pointer)].to_vec();
+                journal.put(zone, ZoneRecord { pointer, extents, from: 0, sum: 0 });
+            }
         }
         let room = match placing {
             Placing::Fixed => None,
@@ -136,13 +141,12 @@ impl<D: Disk> Ranges<D> {
         if !read_only {
             journal.take_over(&disk)?;
         }
-        let zone = |(zone, record): (u32, &ZoneRecord)| {
-            let pointer = places.there(zone, record, bytes);
-            let extents = record.extents.clone();
+        let zone = |record: &ZoneRecord| {
+            let (pointer, extents) = (record.pointer, record.extents.clone());
             let (written, recorded, reserved) = (pointer, pointer, pointer);
             Zone { pointer, written, recorded, reserved, extents, ..Zone::default() }
         };
-        let zones = (0..).zip(journal.zones()).map(zone).map(RwLock::new).collect();
+        let zones = journal.zones().iter().map(zone).map(RwLock::new).collect();
         let ranges = Ranges {
             disk,
             layout,
