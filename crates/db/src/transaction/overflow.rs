@@ -73,7 +73,8 @@ impl Transaction<'_> {
             }
         };
         for (n, piece) in value.chunks(PIECE).enumerate() {
-            self.set(OVERFLOW_TREE, &piece_key(id, n), WriteKind::Put, piece)?;
+            let is_as_long = piece.len() == len.saturating_sub(n * PIECE).min(PIECE);
+            self.put_piece(&piece_key(id, n), piece, is_as_long)?;
         }
         self.drop_pieces(id, value.len().div_ceil(PIECE)..len.div_ceil(PIECE))?;
         if before == Some((id, value.len())) {
@@ -81,6 +82,14 @@ impl Transaction<'_> {
             return Ok(());
         }
         self.set(table.root, key, WriteKind::PutOverflow, &reference_to(id, value.len()))
+    }
+
+    /// Sets a piece, which may be as long as the one before, its own or another's.
+    fn put_piece(&mut self, key: &[u8], piece: &[u8], is_as_long: bool) -> Result<(), DbError> {
+        let own = self.writes().find(OVERFLOW_TREE, key, hash_of(OVERFLOW_TREE, key));
+        let is_put = own.is_some_and(|change| change.kind == WriteKind::Put);
+        let kind = if is_as_long && !is_put { WriteKind::Overwrite } else { WriteKind::Put };
+        self.set(OVERFLOW_TREE, key, kind, piece)
     }
 
     /// Overwrites bytes of a value in pieces.
