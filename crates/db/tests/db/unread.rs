@@ -246,7 +246,8 @@ fn overwrite(seed: u64) {
         let db = open(&device);
         compare(&db.begin_read().unwrap(), db.table("t").unwrap(), &map);
     }
-    assert!(unread > 500, "{unread} pieces were written unread");
+    // About 2,000 if pieces of the same length needed room.
+    assert!(unread > 4000, "{unread} pieces were written unread");
 }
 
 #[test]
