@@ -200,7 +200,9 @@ impl<'d> Transaction<'d> {
         }
     }
 
-    /// True if a key has a value, which is not read if it is in pieces.
+    /// True if a key has a value, which is not read if it is in pieces. A serializable transaction
+    /// that asks no more does not conflict with another that gives such a value other bytes, as
+    /// many as before.
     ///
     /// # Errors
     /// As for [`Transaction::get`].
