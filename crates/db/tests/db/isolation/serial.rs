@@ -207,18 +207,20 @@ fn a_serializable_transaction_conflicts_with_what_changed_of_its_reads_and_nothi
     let all: Read = |transaction, table| drop(super::all(transaction, table));
     for (read, touched) in [(get, "d"), (scan, "cdef"), (back, "def"), (all, "abcdefgh")] {
         for other in ["a", "b", "c", "d", "e", "f", "g", "h"] {
-            for deletes in [false, true] {
+            for (deletes, bytes) in [(false, 1), (true, 1), (false, 3000), (true, 3000)] {
                 let (db, table) = database(false);
-                super::set(&db, table, &[("b", "1"), ("d", "1"), ("f", "1"), ("g", "1")]);
+                let (one, two) = ("1".repeat(bytes), "2".repeat(bytes));
+                super::set(&db, table, &["b", "d", "f", "g"].map(|key| (key, &one[..])));
                 let mut transaction = db.begin_serializable().unwrap();
                 read(&transaction, table);
                 transaction.put(table, b"x", b"1").unwrap();
                 match deletes {
                     true => super::delete(&db, table, other),
-                    false => super::set(&db, table, &[(other, "2")]),
+                    false => super::set(&db, table, &[(other, &two)]),
                 }
                 let conflicts = super::is_conflict(transaction.commit());
-                assert_eq!(conflicts, touched.contains(other), "{touched} {other} {deletes}");
+                let expected = touched.contains(other);
+                assert_eq!(conflicts, expected, "{touched} {other} {deletes} {bytes}");
             }
         }
     }
