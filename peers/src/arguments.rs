@@ -53,7 +53,7 @@ pub struct Common {
     #[arg(long, default_value_t = 42)]
     pub seed: u64,
     /// Frostline's placement scheme
-    #[arg(long, default_value = "sepbit")]
+    #[arg(long, default_value = "frostline")]
     pub scheme: String,
     /// Garbage proportion above which Frostline cleans
     #[arg(long, default_value_t = 0.15)]
