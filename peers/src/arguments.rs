@@ -78,9 +78,12 @@ pub struct YcsbArguments {
     /// Bytes of a value, which does not compress
     #[arg(long, default_value_t = 120)]
     pub value_bytes: usize,
-    /// a to f as in the paper, 50w or 100w
+    /// a to f as in the paper, 50w, 100w, or 100i for inserts alone
     #[arg(long, default_value = "50w")]
     pub mix: String,
+    /// The choice of records: zipf:THETA, uniform or latest:THETA; the mix's own unless given
+    #[arg(long)]
+    pub distribution: Option<String>,
     /// Operations that are measured
     #[arg(long, default_value_t = 1_000_000)]
     pub operations: u64,
@@ -122,6 +125,7 @@ impl YcsbArguments {
             records: self.records,
             value_bytes: self.value_bytes,
             mix: self.mix.clone(),
+            distribution: self.distribution.clone(),
         };
         let job = self.common.job(engine, directory, load);
         let (operations, in_flight) = (self.operations, self.in_flight);

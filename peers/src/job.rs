@@ -51,6 +51,8 @@ pub enum Load {
         value_bytes: usize,
         /// The mix's name.
         mix: String,
+        /// The choice of records, if it is not the mix's own.
+        distribution: Option<String>,
     },
     /// TPC-C.
     Tpcc {

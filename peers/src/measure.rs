@@ -12,7 +12,8 @@ use crate::counted::Counted;
 #[cfg(feature = "rocksdb")]
 use crate::engines::rocksdb::RocksDb;
 use crate::engines::{
-    Failure, Peer, bf_tree::BfTree, frostline::Frostline, redb::Redb, sqlite::Sqlite,
+    Failure, Peer, bf_tree::BfTree, fjall::Fjall, frostline::Frostline, lmdb::Lmdb, redb::Redb,
+    sqlite::Sqlite,
 };
 use crate::job::{Job, Load};
 use crate::samples::{Sampler, memory, space};
@@ -68,7 +69,9 @@ pub fn run(job: &Job) -> Result<Measured, Failure> {
             Err("bf-tree has no transactions, which TPC-C needs: run it with ycsb".into())
         }
         "bf-tree" => on::<BfTree>(job),
+        "fjall" => on::<Fjall>(job),
         "frostline" => on::<Frostline>(job),
+        "lmdb" => on::<Lmdb>(job),
         "redb" => on::<Redb>(job),
         #[cfg(feature = "rocksdb")]
         "rocksdb" => on::<RocksDb>(job),
@@ -82,8 +85,8 @@ fn on<P: Peer>(job: &Job) -> Result<Measured, Failure> {
     let counted = Counted::new(peer.engine());
     let run = Run { job, peer: &peer, engine: &counted };
     let measured = match &job.load {
-        Load::Ycsb { records, value_bytes, mix } => {
-            let options = ycsb_options(*records, *value_bytes, mix)?;
+        Load::Ycsb { records, value_bytes, mix, distribution } => {
+            let options = ycsb_options(*records, *value_bytes, mix, distribution.as_deref())?;
             let ycsb = Ycsb::open(&counted, options)?;
             let load = |loading| ycsb.load(&counted, loading, &mut |_| true);
             run.all(&ycsb, load, || ycsb.check(&counted))?
@@ -99,8 +102,16 @@ fn on<P: Peer>(job: &Job) -> Result<Measured, Failure> {
     Ok(measured)
 }
 
-fn ycsb_options(records: u64, value_bytes: usize, mix: &str) -> Result<ycsb::YcsbOptions, Failure> {
-    let NamedMix { mix, distribution, .. } = mix.parse()?;
+fn ycsb_options(
+    records: u64,
+    value_bytes: usize,
+    mix: &str,
+    other_distribution: Option<&str>,
+) -> Result<ycsb::YcsbOptions, Failure> {
+    let NamedMix { mix, mut distribution, .. } = mix.parse()?;
+    if let Some(other) = other_distribution {
+        distribution = other.parse()?;
+    }
     let load_order = LoadOrder::Keys;
     Ok(ycsb::YcsbOptions {
         mix,

@@ -45,8 +45,9 @@ impl Report {
     fn conditions(&self) -> String {
         let job = &self.job;
         let what = match &job.load {
-            Load::Ycsb { records, value_bytes, mix } => {
-                format!("YCSB {mix}, {records} records of 8 + {value_bytes} bytes")
+            Load::Ycsb { records, value_bytes, mix, distribution } => {
+                let of = distribution.as_ref().map_or(String::new(), |name| format!(" ({name})"));
+                format!("YCSB {mix}{of}, {records} records of 8 + {value_bytes} bytes")
             }
             Load::Tpcc { warehouses } => format!("TPC-C, {warehouses} warehouses"),
         };

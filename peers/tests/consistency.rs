@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 
 use frostline_peers::conditions::{Conditions, Placement};
 use frostline_peers::counted::Counted;
+use frostline_peers::engines::fjall::Fjall;
 use frostline_peers::engines::frostline::Frostline;
+use frostline_peers::engines::lmdb::Lmdb;
 use frostline_peers::engines::redb::Redb;
 #[cfg(feature = "rocksdb")]
 use frostline_peers::engines::rocksdb::RocksDb;
@@ -22,6 +24,14 @@ const NOTE: u64 = 100;
 /// Calls a function for each engine.
 macro_rules! on_each {
     ($function:ident) => {
+        #[test]
+        fn fjall() {
+            super::$function::<super::Fjall>();
+        }
+        #[test]
+        fn lmdb() {
+            super::$function::<super::Lmdb>();
+        }
         #[test]
         fn frostline() {
             super::$function::<super::Frostline>();
@@ -153,7 +163,12 @@ fn a_job_is_measured_on_every_engine() {
         let directory = tempfile::tempdir().unwrap();
         let job = Job {
             engine: (*engine).to_owned(),
-            load: Load::Ycsb { records: 5000, value_bytes: 120, mix: "a".to_owned() },
+            load: Load::Ycsb {
+                records: 5000,
+                value_bytes: 120,
+                mix: "a".to_owned(),
+                distribution: None,
+            },
             operations: 2000,
             warm_up: 100,
             in_flight: 50,

@@ -46,8 +46,18 @@ pub(crate) const LABEL_PAGE: u32 = 0;
 pub(crate) const CATALOG: u32 = 1;
 /// The root of the tree of pieces of long values.
 pub(crate) const OVERFLOW_TREE: u32 = 2;
+/// In the number of a long value: it has pages of its own.
+pub(crate) const IN_PAGES: u64 = 1 << 62;
 /// Pages that every database has from the beginning.
 pub(crate) const FIRST_PAGES: u32 = 3;
+
+/// True for what the tree of pieces has of the pages of a long value: which they are, and who has
+/// them. Neither conflicts nor is read for itself: the record that names the value does and is. A
+/// piece is like a record of a table.
+pub(crate) fn is_of_pages(tree: u32, key: &[u8]) -> bool {
+    tree == OVERFLOW_TREE
+        && key.first_chunk().is_some_and(|number| u64::from_be_bytes(*number) >= IN_PAGES)
+}
 
 /// A device with its store and its logs.
 pub(crate) struct DatabaseLayout {

@@ -76,7 +76,9 @@ pub(crate) fn put_writes(set: &WriteSet, into: &mut Vec<u8>) {
             }
         });
         match change.kind {
-            WriteKind::Put | WriteKind::PutOverflow => put_number(change.value.len(), into),
+            WriteKind::Put | WriteKind::Overwrite | WriteKind::PutOverflow => {
+                put_number(change.value.len(), into);
+            }
             WriteKind::Delete => {}
             WriteKind::Patch => {
                 if tag == PATCHES {
@@ -160,7 +162,7 @@ impl<'a> LoggedWrites<'a> {
         let mut places = Vec::new();
         let value_len = match kind {
             WriteKind::Delete => 0,
-            WriteKind::Put | WriteKind::PutOverflow => take_number(rest)?,
+            WriteKind::Put | WriteKind::Overwrite | WriteKind::PutOverflow => take_number(rest)?,
             WriteKind::Patch => {
                 let count = if tag == PATCHES { take_number(rest)? } else { 1 };
                 for _ in 0..count {
@@ -197,7 +199,7 @@ impl<'a> LoggedWrites<'a> {
 /// The number of a kind of write in the log; [`PATCHES`] stands for patches that are not one.
 fn kind_tag(kind: WriteKind) -> u8 {
     match kind {
-        WriteKind::Put => 1,
+        WriteKind::Put | WriteKind::Overwrite => 1,
         WriteKind::PutOverflow => 2,
         WriteKind::Delete => 3,
         WriteKind::Patch => 4,

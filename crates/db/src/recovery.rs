@@ -19,9 +19,9 @@ use frostline_store::Store;
 
 use crate::core::Core;
 use crate::direction::Direction;
-use crate::layout::{CATALOG, FIRST_PAGES, OVERFLOW_TREE};
+use crate::layout::{CATALOG, FIRST_PAGES, IN_PAGES, OVERFLOW_TREE};
 use crate::mvcc::WriteKind;
-use crate::overflow::{IN_PAGES, Run, note_unowned, number_behind, piece_key};
+use crate::overflow::{Run, note_unowned, number_behind, piece_key};
 use crate::pages::Used;
 use crate::record::{
     CREATE, GIVE, LoggedWrite, LoggedWrites, Malformed, PAGES, SPLIT, STORE, TAKE, TRANSACTION,

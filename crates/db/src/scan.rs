@@ -235,9 +235,10 @@ impl<'t, 'd> Scan<'t, 'd> {
         self.value.clear();
         match change.kind {
             WriteKind::Delete => None,
-            WriteKind::Put | WriteKind::PutOverflow => {
+            WriteKind::Put | WriteKind::Overwrite | WriteKind::PutOverflow => {
                 self.value.extend_from_slice(change.value);
-                Some(if change.kind == WriteKind::Put { Lookup::Value } else { Lookup::Overflow })
+                let is_reference = change.kind == WriteKind::PutOverflow;
+                Some(if is_reference { Lookup::Overflow } else { Lookup::Value })
             }
             WriteKind::Patch => {
                 let found = below?;

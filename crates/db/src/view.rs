@@ -70,7 +70,9 @@ impl<'d> View<'d> {
         };
         value.clear();
         match change.kind {
-            WriteKind::Put | WriteKind::PutOverflow => value.extend_from_slice(change.value),
+            WriteKind::Put | WriteKind::Overwrite | WriteKind::PutOverflow => {
+                value.extend_from_slice(change.value);
+            }
             WriteKind::Delete => {}
             WriteKind::Patch => {
                 let (found, _) = trees.get(tree, key, snapshot, cached, value)?;

@@ -2,7 +2,7 @@
 //! opening fail with an error, and leaves none behind. An allocation that fails ends the process,
 //! as Rust's standard library has it, and that loses no commit that was acknowledged.
 //!
-//! `FROSTLINE_FAILURES=n` fails n times as many allocations.
+//! `FROSTLINE_TIMES=n` fails n times as many allocations.
 
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use frostline_db::{Create, Db, DbError, Options};
 use frostline_store::{Cleaning, StoreError};
+use frostline_testkit::seeds;
 use frostline_zone::{Device, OpenOptions, Shape, create, in_memory, open};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -249,8 +250,7 @@ fn starve(fails: u64) -> Option<u64> {
 
 #[test]
 fn an_allocation_that_fails_ends_the_process_and_loses_no_commit() {
-    let longer = std::env::var("FROSTLINE_FAILURES").ok().and_then(|n| n.parse::<u64>().ok());
-    let wanted = 24 * longer.unwrap_or(1);
+    let wanted = seeds::times(8);
     let all = starve(u64::MAX).unwrap();
     let tried = (0..wanted).map(|n| 1 + n * all / wanted);
     let ended = tried.filter(|&fails| starve(fails).is_none()).count();

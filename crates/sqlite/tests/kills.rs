@@ -2,13 +2,14 @@
 //! it had acknowledged is there when the database is opened again, transactions are whole, and
 //! `integrity_check` finds nothing.
 //!
-//! `FROSTLINE_KILLS=n` kills n times in each mode, and prints how many were tried.
+//! `FROSTLINE_TIMES=n` kills n times as often.
 
 mod sqlite3;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use frostline_testkit::seeds;
 use sqlite3::{Shell, run};
 
 /// The mode of a store of whole pages.
@@ -62,8 +63,7 @@ fn kill_again_and_again(mode: &str, pragmas: &str) {
         eprintln!("skipped: there is no sqlite3 that loads extensions");
         return;
     }
-    let number = std::env::var("FROSTLINE_KILLS").ok().and_then(|n| n.parse().ok());
-    let kills: u64 = number.unwrap_or(12);
+    let kills = seeds::times(4);
     let directory = tempfile::tempdir().unwrap();
     let unit = if mode == WHOLE_PAGES { "&unit=4096" } else { "" };
     let db = sqlite3::uri(&directory, "my.db") + unit;

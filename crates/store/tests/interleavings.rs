@@ -1,8 +1,8 @@
 //! The store's threads under a scheduler that tries thousands of interleavings, each a function
 //! of a seed.
 //!
-//! A failure prints its schedule; the same run fails again. `FROSTLINE_INTERLEAVINGS=n` tries as
-//! many of each scenario, and `SHUTTLE_RANDOM_SEED=n` others.
+//! A failure prints its schedule; the same run fails again. `FROSTLINE_TIMES=n` tries n times
+//! as many of each scenario, and `SHUTTLE_RANDOM_SEED=n` others.
 
 #[path = "store/versioned.rs"]
 mod versioned;
@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use frostline_store::{Compression, Format, Open, Store, StoreError};
+use frostline_testkit::seeds;
 use frostline_zone::{Device, DeviceError, Faulty, Geometry, Shape, ZoneInfo, in_memory};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread::{JoinHandle, spawn};
@@ -125,8 +126,7 @@ impl Tally {
 /// Tries interleavings: half of them at random, half of those with few switches of threads at
 /// moments that matter, at which random ones rarely stay away from a thread for long.
 fn explore(name: &str, count: usize, scenario: impl Fn(&Tally) + Send + Sync + 'static) -> Tally {
-    let number = std::env::var("FROSTLINE_INTERLEAVINGS").ok().and_then(|n| n.parse().ok());
-    let count = number.unwrap_or(count);
+    let count = seeds::times(count as u64) as usize;
     let tally = Arc::new(Tally::default());
     let scenario = Arc::new(scenario);
     let begun = std::time::Instant::now();

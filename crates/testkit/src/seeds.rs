@@ -1,20 +1,33 @@
-//! Histories that are functions of their seeds.
+//! Histories that are functions of their seeds, and how many of them tests try.
+//!
+//! `FROSTLINE_TIMES=n` tries n times as much, `FROSTLINE_FIRST_SEED=n` begins with another seed, and
+//! `FROSTLINE_SEED=n` runs one history alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 /// The environment variable of the only seed to run.
-const SEED: &str = "FROSTLINE_CRASH_SEED";
+const SEED: &str = "FROSTLINE_SEED";
 
 /// The number that an environment variable has.
-pub fn number(name: &str) -> Option<u64> {
+fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// The only seed that is to be run, if `FROSTLINE_CRASH_SEED` has one.
+/// The only seed that is to be run, if `FROSTLINE_SEED` has one.
 pub fn only() -> Option<u64> {
     number(SEED)
+}
+
+/// The first of several seeds: 1, or what `FROSTLINE_FIRST_SEED` has.
+pub fn first() -> u64 {
+    number("FROSTLINE_FIRST_SEED").unwrap_or(1)
+}
+
+/// How much is tried of what is usually tried `usual` times: `FROSTLINE_TIMES` times as much.
+pub fn times(usual: u64) -> u64 {
+    usual * number("FROSTLINE_TIMES").unwrap_or(1).max(1)
 }
 
 /// Runs a history; one that panics is named.
@@ -25,14 +38,20 @@ pub fn run<T>(seed: u64, live: impl FnOnce(u64) -> T) -> T {
     })
 }
 
-/// Runs one history after another from seed 1, two at a time, until it is enough. Returns how many;
+/// The steps of every history there is, which are usually `usual`: each takes about ten times as long.
+/// One more from `FROSTLINE_TIMES=3` on, one more from 30 on.
+pub fn steps(usual: usize) -> usize {
+    usual + (times(10) / 3).ilog10() as usize
+}
+
+/// Runs one history after another from the first seed, two at a time, until it is enough. Returns how many;
 /// none if only one was to be run.
 pub fn run_until(is_enough: impl Fn() -> bool + Sync, live: impl Fn(u64) + Sync) -> Option<u64> {
     if let Some(seed) = only() {
         live(seed);
         return None;
     }
-    let seeds = AtomicU64::new(1);
+    let seeds = AtomicU64::new(first());
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -42,5 +61,5 @@ pub fn run_until(is_enough: impl Fn() -> bool + Sync, live: impl Fn(u64) + Sync)
             });
         }
     });
-    Some(seeds.into_inner() - 1)
+    Some(seeds.into_inner() - first())
 }

@@ -1,6 +1,6 @@
 //! Power cuts in the middle of TPC-C: the surviving data are consistent.
 //!
-//! `FROSTLINE_CRASHES=n` runs n crashes, `FROSTLINE_CRASH_SEED=n` runs one database.
+//! `FROSTLINE_TIMES=n` runs n times as many crashes, `FROSTLINE_SEED=n` one database.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -98,7 +98,7 @@ fn live(seed: u64) -> u64 {
 
 #[test]
 fn tpcc_is_consistent_after_power_cuts() {
-    let wanted = seeds::number("FROSTLINE_CRASHES").unwrap_or(400);
+    let wanted = seeds::times(140);
     let (begun, done) = (AtomicU64::new(0), AtomicU64::new(0));
     seeds::run_until(
         || begun.load(Relaxed) >= wanted,

@@ -2,7 +2,10 @@
 
 pub mod bf_tree;
 mod direct_file;
+pub mod fjall;
 pub mod frostline;
+pub mod lmdb;
+mod prefix;
 pub mod redb;
 #[cfg(feature = "rocksdb")]
 pub mod rocksdb;
@@ -57,7 +60,9 @@ pub trait Peer: Sized {
 
 /// The names of the engines that were built in and have transactions.
 pub const TRANSACTIONAL: &[&str] = &[
+    "fjall",
     "frostline",
+    "lmdb",
     "redb",
     #[cfg(feature = "rocksdb")]
     "rocksdb",

@@ -1,9 +1,5 @@
-//! RocksDB: a log-structured merge tree. Its optimistic transactions, at a snapshot each.
-//!
-//! All tables share one column family, a byte before each key tells them apart: so they share the
-//! memory for writes as well.
-
-use std::sync::{Mutex, PoisonError};
+//! RocksDB: a log-structured merge tree. Its optimistic transactions, at a snapshot each. All tables
+//! share one column family.
 
 use frostline_workload::{Access, Direction, Engine, Ticket, Transaction, VisitRow};
 use rocksdb::{
@@ -11,6 +7,7 @@ use rocksdb::{
     OptimisticTransactionOptions, Options, WriteOptions,
 };
 
+use super::prefix::{Table, Tables};
 use super::{Failure, Peer};
 use crate::conditions::Conditions;
 use crate::tickets::Tickets;
@@ -21,7 +18,7 @@ const WRITE_BUFFERS: u64 = 2;
 /// RocksDB.
 pub struct RocksDb {
     database: OptimisticTransactionDB,
-    tables: Mutex<Vec<String>>,
+    tables: Tables,
     tickets: Tickets,
     settings: String,
 }
@@ -43,7 +40,7 @@ impl Peer for RocksDb {
             write_buffer >> 10,
             if conditions.direct { "O_DIRECT" } else { "page cache" },
         );
-        let (tables, tickets) = (Mutex::default(), Tickets::default());
+        let (tables, tickets) = (Tables::default(), Tickets::default());
         Ok(RocksDb { database, tables, tickets, settings })
     }
 
@@ -87,36 +84,13 @@ fn options(conditions: &Conditions, cache: u64, write_buffer: u64) -> Result<Opt
     Ok(options)
 }
 
-/// The prefix of the keys of a table.
-#[derive(Clone, Copy)]
-pub struct Table(u8);
-
-impl Table {
-    fn key(self, key: &[u8]) -> Key {
-        const EXPECTED: usize = 64;
-        let mut whole = Vec::with_capacity(EXPECTED);
-        whole.push(self.0);
-        whole.extend_from_slice(key);
-        whole
-    }
-}
-
-/// A table's byte and a key.
-type Key = Vec<u8>;
-
 impl Engine for RocksDb {
     type Error = Error;
     type Table = Table;
     type Transaction<'e> = RocksTransaction<'e>;
 
     fn table(&self, name: &str) -> Result<Table, Error> {
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = tables.iter().position(|table| table == name);
-        let number = known.unwrap_or_else(|| {
-            tables.push(name.to_owned());
-            tables.len() - 1
-        });
-        Ok(Table(number as u8))
+        Ok(self.tables.open(name))
     }
 
     fn begin(&self, access: Access) -> Result<RocksTransaction<'_>, Error> {
@@ -181,7 +155,8 @@ impl Transaction for RocksTransaction<'_> {
             Direction::Backward => records.seek_for_prev(&bound),
         }
         while let Some((key, value)) = records.item() {
-            if key[0] != table.0 || visit(&key[1..], value).is_break() {
+            let Some(key) = table.own(key) else { break };
+            if visit(key, value).is_break() {
                 break;
             }
             match direction {

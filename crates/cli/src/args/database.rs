@@ -247,7 +247,7 @@ impl BenchTpccArgs {
 /// `frostline bench ycsb`
 #[derive(Debug, Args)]
 pub(crate) struct BenchYcsbArgs {
-    /// The mix of operations: a, b, c, d, e, f, 50w or 100w
+    /// The mix of operations: a, b, c, d, e, f, 50w, 100w, or 100i for inserts alone
     #[arg(long, value_name = "W", default_value = "a")]
     pub workload: NamedMix,
     /// Records to load

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use super::Finding;
 use super::tree::Seen;
 use crate::DbError;
+use crate::layout::IN_PAGES;
 use crate::mvcc::Lookup;
 use crate::overflow::{
-    DeletedTree, HEAD, IN_PAGES, Owner, PAGE_DATA, PIECE, Run, ValueReader, parse_overflow,
-    piece_number, reference_to,
+    DeletedTree, HEAD, Owner, PAGE_DATA, PIECE, Run, ValueReader, parse_overflow, piece_number,
+    reference_to,
 };
 use crate::pages::Used;
 use crate::tree::Trees;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::{ReadSet, WriteSet};
-use crate::layout::OVERFLOW_TREE;
+use crate::layout::is_of_pages;
 
 /// Keys of recent commits, for transactions that compare them with what they read.
 pub(super) struct CommitHistory {
@@ -19,15 +19,18 @@ pub(super) struct CommitHistory {
     lost: u64,
 }
 
-/// The keys of a commit, one behind the other: tree (u32), length (u16), key. Pieces of long values
-/// are left out, as they are read only through the record that they belong to.
+/// The keys of a commit, one behind the other: tree (u32), length (u16), key. What says which pages
+/// a long value has is left out, as it is read only through the record that names the value.
 pub(super) struct Keys(Box<[u8]>);
 
 impl Keys {
     fn of(writes: &WriteSet) -> Self {
         let mut bytes = Vec::new();
-        for write in writes.iter().filter(|write| write.tree != OVERFLOW_TREE) {
+        for write in writes.iter() {
             let key = writes.key(write);
+            if is_of_pages(write.tree, key) {
+                continue;
+            }
             bytes.extend_from_slice(&write.tree.to_le_bytes());
             bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
             bytes.extend_from_slice(key);

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::snapshots::{RetainedVersion, Snapshots};
 use super::{CommitWindow, Write, WriteKind, WriteSet};
 use crate::DbError;
-use crate::layout::OVERFLOW_TREE;
+use crate::layout::is_of_pages;
 
 /// The fewest parts of the table, each with a lock, and the most.
 const PARTS: (usize, usize) = (4096, 1 << 17);
@@ -241,7 +241,7 @@ impl Versions {
         // If the record was written since the snapshot, the version that the snapshot sees is kept.
         // The pages of a long value need no version: the record that names them has one. They were
         // noted after the snapshot was taken.
-        let is_newer = tree != OVERFLOW_TREE
+        let is_newer = !is_of_pages(tree, key)
             && part.of(tree, key, hash).any(|version| version.kept.until > snapshot);
         let is_claimed = part.claims.iter().any(|claim| {
             let other = claim.by.get(claim.write as usize);

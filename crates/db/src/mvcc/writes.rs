@@ -9,6 +9,8 @@ use std::ops::Range;
 pub(crate) enum WriteKind {
     /// The record gets this value.
     Put,
+    /// The record, which is there as others left it, gets this value, which is as long as it had.
+    Overwrite,
     /// The record gets a value that is kept in pieces elsewhere; this is the reference.
     PutOverflow,
     /// The record is deleted.
@@ -301,12 +303,12 @@ impl WriteSet {
                 whole.extend_from_slice(bytes);
                 self.set(tree, key, WriteKind::Patch, &whole)
             }
-            WriteKind::Put if !self.marks.is_empty() => {
-                let mut whole = self.slice(&write.value).to_vec();
+            WriteKind::Put | WriteKind::Overwrite if !self.marks.is_empty() => {
+                let (kind, mut whole) = (write.kind, self.slice(&write.value).to_vec());
                 whole.iter_mut().skip(at.into()).zip(bytes).for_each(|(byte, &new)| *byte = new);
-                self.set(tree, key, WriteKind::Put, &whole)
+                self.set(tree, key, kind, &whole)
             }
-            WriteKind::Put => {
+            WriteKind::Put | WriteKind::Overwrite => {
                 let at = write.value.start as usize + usize::from(at);
                 let end = (write.value.end as usize).min(at + bytes.len());
                 if at < end {

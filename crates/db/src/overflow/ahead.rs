@@ -5,11 +5,11 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{IN_PAGES, MOST_RUNS, Owner, Run, head_key, piece_key, piece_number};
+use super::{MOST_RUNS, Owner, Run, head_key, piece_key, piece_number};
 use crate::DbError;
 use crate::core::Core;
 use crate::direction::Direction;
-use crate::layout::OVERFLOW_TREE;
+use crate::layout::{IN_PAGES, OVERFLOW_TREE};
 use crate::mvcc::WriteKind;
 use crate::pages::Pages;
 use crate::scan::Scan;

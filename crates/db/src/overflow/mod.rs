@@ -30,9 +30,6 @@ pub(crate) const PIECE: usize = 1240;
 /// The longest value, in bytes.
 pub const LONGEST_VALUE: usize = 1 << 30;
 
-/// In a value's number: it has pages of its own.
-pub(crate) const IN_PAGES: u64 = 1 << 62;
-
 /// In the number of a record's key: it is the head of the value.
 pub(crate) const HEAD: u64 = 1 << 63;
 

@@ -5,12 +5,10 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use frostline_store::{ChangedWords, PageRead};
 use frostline_zone::AlignedBuf;
 
-use super::{
-    IN_PAGES, PAGE_DATA, PIECE, PageOfValue, Run, parse_overflow, piece_key, piece_number,
-};
+use super::{PAGE_DATA, PIECE, PageOfValue, Run, parse_overflow, piece_key, piece_number};
 use crate::DbError;
 use crate::direction::Direction;
-use crate::layout::OVERFLOW_TREE;
+use crate::layout::{IN_PAGES, OVERFLOW_TREE};
 use crate::mvcc::Lookup;
 use crate::node::PAGE_BYTES;
 use crate::scan::Scan;
@@ -100,13 +98,16 @@ impl<'t, 'd> ValueReader<'t, 'd> {
     }
 
     fn read_pieces(&mut self, number: u64) -> Result<(), DbError> {
+        if let Some(reads) = &self.view.reads {
+            // The key's record may stay as it is when the value is overwritten; this piece does not.
+            reads.read(OVERFLOW_TREE, &piece_key(number, 0));
+        }
         let (first, len) = ((self.at / PIECE as u64) as usize, self.bytes as usize);
         let mut piece = Vec::new();
         self.part_at = (first * PIECE) as u64;
         for n in first..(first + TOGETHER).min(len.div_ceil(PIECE)) {
-            if self.view.find(OVERFLOW_TREE, &piece_key(number, n), None, &mut piece)?
-                != Lookup::Value
-            {
+            let key = piece_key(number, n);
+            if self.view.find(OVERFLOW_TREE, &key, None, &mut piece)? != Lookup::Value {
                 return Err(self.wrong("a piece is missing"));
             }
             if piece.len() != (len - n * PIECE).min(PIECE) {

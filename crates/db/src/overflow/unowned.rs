@@ -5,13 +5,12 @@ use std::collections::VecDeque;
 use parking_lot::Mutex;
 
 use super::{
-    DeletedTree, HEAD, IN_PAGES, Owner, PIECE, Pinned, Run, head_key, parse_overflow, piece_key,
-    piece_number,
+    DeletedTree, HEAD, Owner, PIECE, Pinned, Run, head_key, parse_overflow, piece_key, piece_number,
 };
 use crate::DbError;
 use crate::core::Core;
 use crate::direction::Direction;
-use crate::layout::OVERFLOW_TREE;
+use crate::layout::{IN_PAGES, OVERFLOW_TREE};
 use crate::mvcc::WriteKind;
 use crate::node::{Node, PageBytes};
 use crate::scan::Scan;

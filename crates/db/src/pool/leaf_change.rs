@@ -14,12 +14,8 @@ pub(crate) fn has_room(
 ) -> bool {
     match (change.kind, slot) {
         (WriteKind::Delete | WriteKind::Patch, _) => true,
-        (WriteKind::Put | WriteKind::PutOverflow, Some(slot)) => {
-            leaf.node().room() + slot.value_len() >= change.value.len()
-        }
-        (WriteKind::Put | WriteKind::PutOverflow, None) => {
-            leaf.fits(key.len(), change.value.len() + spare)
-        }
+        (_, Some(slot)) => leaf.node().room() + slot.value_len() >= change.value.len(),
+        (_, None) => leaf.fits(key.len(), change.value.len() + spare),
     }
 }
 
@@ -41,10 +37,10 @@ pub(crate) fn change_leaf(
     let flags = if change.kind == WriteKind::PutOverflow { OVERFLOW } else { 0 };
     let record = Record { value: change.value, flags };
     match (change.kind, found) {
-        (WriteKind::Put | WriteKind::PutOverflow, true) => {
+        (WriteKind::Put | WriteKind::Overwrite | WriteKind::PutOverflow, true) => {
             leaf.set_value(index, key, record);
         }
-        (WriteKind::Put | WriteKind::PutOverflow, false) => {
+        (WriteKind::Put | WriteKind::Overwrite | WriteKind::PutOverflow, false) => {
             leaf.insert(index, key, record);
         }
         (WriteKind::Delete, true) => {

@@ -143,7 +143,8 @@ impl<'d> Transaction<'d> {
             trees.store().sync()?;
         }
         let _committing = core.catalog.committing(!self.is_users());
-        core.catalog.check_trees(writes.iter().map(|write| write.tree))?;
+        let trees_of_writes = writes.iter().map(|write| write.tree);
+        core.catalog.check_trees(trees_of_writes.chain(self.in_place.iter().copied()))?;
         // Before it has a position in the log: the commits behind it wait for it.
         let loaded = trees.load_leaves_of_writes(writes, 0);
         misses::check()?;

@@ -50,6 +50,8 @@ pub struct Transaction<'d> {
     /// writes replace.
     made: Vec<(u64, usize)>,
     replaced: Vec<u64>,
+    /// Roots of tables of whose values it writes pieces, and perhaps no record.
+    in_place: Vec<u32>,
     /// A write was made in part, as there was no room for the rest: none may be committed.
     failed: Option<DbError>,
 }
@@ -70,8 +72,8 @@ impl<'d> Transaction<'d> {
         core.check()?;
         let writes = (isolation != Isolation::ReadOnly).then(|| core.write_set());
         let view = View::begin(&core.trees, writes, isolation == Isolation::Serializable);
-        let (also, made, replaced) = (Also::Nothing, Vec::new(), Vec::new());
-        Ok(Transaction { core, view, also, made, replaced, failed: None })
+        let (made, replaced, in_place) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Transaction { core, view, also: Also::Nothing, made, replaced, in_place, failed: None })
     }
 
     pub(crate) fn view(&self) -> &View<'d> {
@@ -198,7 +200,9 @@ impl<'d> Transaction<'d> {
         }
     }
 
-    /// True if a key has a value, which is not read if it is in pieces.
+    /// True if a key has a value, which is not read if it is in pieces. A serializable transaction
+    /// that asks no more does not conflict with another that gives such a value other bytes, as
+    /// many as before.
     ///
     /// # Errors
     /// As for [`Transaction::get`].

@@ -1,37 +1,59 @@
 //! Where values lie that are too long for a page: in pieces or in pages, which go when they are
 //! replaced.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Isolation, Transaction};
 use crate::DbError;
 use crate::catalog::{Catalog, Table};
-use crate::layout::{CATALOG, OVERFLOW_TREE};
+use crate::layout::{CATALOG, IN_PAGES, OVERFLOW_TREE};
 use crate::mvcc::{Lookup, WriteKind, WriteSet, hash_of};
-use crate::overflow::{IN_PAGES, Owner, PIECE, head_key, parse_overflow, piece_key, reference_to};
+use crate::overflow::{Owner, PIECE, head_key, parse_overflow, piece_key, reference_to};
 
 impl Transaction<'_> {
+    /// Number and length of the long value that a key has; none if it has none.
+    #[inline]
+    pub(super) fn overflow_of(
+        &self,
+        table: Table,
+        key: &[u8],
+    ) -> Result<Option<(u64, usize)>, DbError> {
+        if !self.core.catalog.has_overflow(table) {
+            return Ok(None);
+        }
+        let mut value = Vec::new();
+        match self.view.find(table.root, key, None, &mut value)? {
+            Lookup::Overflow => parse_overflow(&value).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// Removes the pieces of the value that a key has, if there are any.
     #[inline]
     pub(super) fn drop_overflow(&mut self, table: Table, key: &[u8]) -> Result<(), DbError> {
-        if !self.core.catalog.has_overflow(table) {
-            return Ok(());
+        match self.overflow_of(table, key)? {
+            Some((id, _)) if id & IN_PAGES != 0 => self.drop_pages(id),
+            Some((id, len)) => self.drop_pieces(id, 0..len.div_ceil(PIECE)),
+            None => Ok(()),
         }
-        let mut value = Vec::new();
-        if self.view.find(table.root, key, None, &mut value)? == Lookup::Overflow {
-            let (id, len) = parse_overflow(&value)?;
-            if id & IN_PAGES != 0 {
-                self.replaced.push(id);
-                return self.set_owner(id, Owner::Nothing);
-            }
-            for n in 0..len.div_ceil(PIECE) {
-                self.set(OVERFLOW_TREE, &piece_key(id, n), WriteKind::Delete, &[])?;
-            }
+    }
+
+    fn drop_pages(&mut self, id: u64) -> Result<(), DbError> {
+        self.replaced.push(id);
+        self.set_owner(id, Owner::Nothing)
+    }
+
+    fn drop_pieces(&mut self, id: u64, places: Range<usize>) -> Result<(), DbError> {
+        for n in places {
+            self.set(OVERFLOW_TREE, &piece_key(id, n), WriteKind::Delete, &[])?;
         }
         Ok(())
     }
 
-    /// Sets the value of a key to pieces of it, under a number of its own.
+    /// Sets the value of a key to pieces of it. Those of the value before get other bytes, so the
+    /// key's record stays as it is if the length does. Whoever writes to a key whose value is in
+    /// pieces writes to the first piece: that is how a conflict is noticed.
     pub(super) fn put_pieces(
         &mut self,
         table: Table,
@@ -40,12 +62,66 @@ impl Transaction<'_> {
     ) -> Result<(), DbError> {
         // In this order: after an error in one of the first two nothing is written.
         self.announce_overflow(table)?;
-        self.drop_overflow(table, key)?;
-        let id = self.core.next_overflow.fetch_add(1, Relaxed);
+        let before = self.overflow_of(table, key)?;
+        let (id, len) = match before {
+            Some((id, len)) if id & IN_PAGES == 0 => (id, len),
+            _ => {
+                if let Some((id, _)) = before {
+                    self.drop_pages(id)?;
+                }
+                (self.core.next_overflow.fetch_add(1, Relaxed), 0)
+            }
+        };
         for (n, piece) in value.chunks(PIECE).enumerate() {
-            self.set(OVERFLOW_TREE, &piece_key(id, n), WriteKind::Put, piece)?;
+            let is_as_long = piece.len() == len.saturating_sub(n * PIECE).min(PIECE);
+            self.put_piece(&piece_key(id, n), piece, is_as_long)?;
+        }
+        self.drop_pieces(id, value.len().div_ceil(PIECE)..len.div_ceil(PIECE))?;
+        if before == Some((id, value.len())) {
+            self.writes_in_place_to(table);
+            return Ok(());
         }
         self.set(table.root, key, WriteKind::PutOverflow, &reference_to(id, value.len()))
+    }
+
+    /// Sets a piece, which may be as long as the one before, its own or another's.
+    fn put_piece(&mut self, key: &[u8], piece: &[u8], is_as_long: bool) -> Result<(), DbError> {
+        let own = self.writes().find(OVERFLOW_TREE, key, hash_of(OVERFLOW_TREE, key));
+        let is_put = own.is_some_and(|change| change.kind == WriteKind::Put);
+        let kind = if is_as_long && !is_put { WriteKind::Overwrite } else { WriteKind::Put };
+        self.set(OVERFLOW_TREE, key, kind, piece)
+    }
+
+    /// Overwrites bytes of a value in pieces.
+    pub(super) fn patch_pieces(
+        &mut self,
+        table: Table,
+        (id, len): (u64, usize),
+        at: usize,
+        bytes: &[u8],
+    ) -> Result<(), DbError> {
+        self.writes_in_place_to(table);
+        let bytes = &bytes[..bytes.len().min(len.saturating_sub(at))];
+        let mut patch = |n, at, part: &[u8]| {
+            let is_set = self.own()?.patch(OVERFLOW_TREE, &piece_key(id, n), at as u16, part);
+            self.check_room(is_set)
+        };
+        // Of the others none may be the first.
+        patch(0, 0, &[])?;
+        let (mut at, mut rest) = (at, bytes);
+        while !rest.is_empty() {
+            let (part, behind) = rest.split_at(rest.len().min(PIECE - at % PIECE));
+            patch(at / PIECE, at % PIECE, part)?;
+            (at, rest) = (at + part.len(), behind);
+        }
+        Ok(())
+    }
+
+    /// Notes that pieces of a table's values are written, and perhaps no record of the table.
+    fn writes_in_place_to(&mut self, table: Table) {
+        if !self.in_place.contains(&table.root) {
+            self.in_place.push(table.root);
+        }
     }
 
     /// Sets the value of a key to one that this transaction wrote to pages.
@@ -96,13 +172,6 @@ impl Transaction<'_> {
             }
         }
         written
-    }
-
-    /// True if the value of a key is in pages.
-    pub(super) fn has_pages(&self, table: Table, key: &[u8]) -> Result<bool, DbError> {
-        let mut value = Vec::new();
-        Ok(self.find(table, key, None, &mut value)? == Lookup::Overflow
-            && parse_overflow(&value)?.0 & IN_PAGES != 0)
     }
 
     /// Marks a table in the catalog as one that may have overflow records. This is a commit of its

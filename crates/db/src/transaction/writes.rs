@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Transaction;
 use crate::DbError;
 use crate::catalog::Table;
+use crate::layout::IN_PAGES;
 use crate::mvcc::WriteKind;
 use crate::node::LONGEST_RECORD;
 use crate::overflow::{Gathered, LONGEST_VALUE, LongValue, ValueReader, ValueWriter};
@@ -40,20 +41,16 @@ impl<'d> Transaction<'d> {
         bytes: &[u8],
     ) -> Result<(), DbError> {
         let tree = self.tree_for(table, key)?;
-        if at.saturating_add(bytes.len()) <= LONGEST_RECORD
-            && !self.core.catalog.has_overflow(table)
-        {
-            let is_set = self.own()?.patch(tree, key, at as u16, bytes);
-            return self.check_room(is_set);
+        match self.overflow_of(table, key)? {
+            Some((id, _)) if id & IN_PAGES != 0 => self.patch_pages(table, key, at, bytes),
+            Some(value) => self.patch_pieces(table, value, at, bytes),
+            None => {
+                let at = at.min(LONGEST_RECORD);
+                let bytes = &bytes[..bytes.len().min(LONGEST_RECORD - at)];
+                let is_set = self.own()?.patch(tree, key, at as u16, bytes);
+                self.check_room(is_set)
+            }
         }
-        if self.has_pages(table, key)? {
-            return self.patch_pages(table, key, at, bytes);
-        }
-        let Some(mut value) = self.get(table, key)? else { return Ok(()) };
-        for (byte, &new) in value.iter_mut().skip(at).zip(bytes) {
-            *byte = new;
-        }
-        self.put(table, key, &value)
     }
 
     /// Removes a key and its value, if they are there.

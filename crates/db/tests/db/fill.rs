@@ -1,7 +1,7 @@
 //! Pages in use follow the records that are there, in whatever order records come and go, and
 //! through crashes, snapshots and a log that is short.
 //!
-//! `FROSTLINE_QUEUE=n` lets n records go through a queue.
+//! `FROSTLINE_TIMES=n` lets n times as many records go through a queue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::time::Instant;
 use crate::shapes::{Load, SHAPES, SLOT, Shape, Step, enough_pages};
 use frostline_db::{Check, Create, Db, Direction, Options, Table, Transaction};
 use frostline_store::{Cleaning, Format};
+use frostline_testkit::seeds;
 use frostline_zone::{Device, Shape as DeviceShape, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -79,10 +80,10 @@ fn queue(records: u64, batch: u64) {
 
 #[test]
 fn a_queue_gives_its_pages_back() {
-    let records = std::env::var("FROSTLINE_QUEUE").ok().and_then(|n| n.parse().ok());
+    let records = seeds::times(20_000);
     for batch in [1, 100, 300] {
         println!("{batch} at a time");
-        queue(records.unwrap_or(60_000), batch);
+        queue(records, batch);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Devices whose bytes were changed from outside: an error, or a database whose check tells of
 //! it, or one that is sound. Never a panic, and an end in any case.
 //!
-//! `FROSTLINE_CRASH_SEED=n` runs one alone, `FROSTLINE_CRASHES=n` as many.
+//! `FROSTLINE_SEED=n` runs one alone, `FROSTLINE_TIMES=n` n times as many.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -148,7 +148,7 @@ fn try_out(rng: &mut SmallRng, device: &Arc<dyn Device>) -> usize {
 fn changed_bytes_are_reported_or_do_no_harm() {
     let seeds = match seeds::only() {
         Some(seed) => seed..seed + 1,
-        None => 0..seeds::number("FROSTLINE_CRASHES").unwrap_or(5000) / 10,
+        None => seeds::first()..seeds::first() + seeds::times(170),
     };
     let mut ends = [0; 4];
     for seed in seeds {
@@ -332,10 +332,9 @@ fn outcome(crashed: &Crashed, device: &Arc<dyn Device>, ends_log: bool) -> Outco
     }
 }
 
-/// `FROSTLINE_DAMAGES=n` tries as many.
 #[test]
 fn rows_of_a_database_that_crashed_and_is_damaged_are_right_or_named_as_lost() {
-    let all = seeds::number("FROSTLINE_DAMAGES").unwrap_or(300);
+    let all = seeds::times(100);
     let mut outcomes = BTreeMap::new();
     for seed in 0..all.div_ceil(25) {
         let crashed = cut_short(seed);

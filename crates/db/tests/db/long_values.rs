@@ -1,11 +1,14 @@
 //! Values that are too long for a page.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
-use frostline_db::{Create, Db, DbError, Direction, LONGEST_VALUE, Options, Table};
+use frostline_db::{Create, Db, DbError, Direction, LONGEST_VALUE, Options, Table, Transaction};
 use frostline_store::Cleaning;
 use frostline_zone::{Device, Fault, Faulty, Shape, in_memory};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
 
 fn device() -> Arc<dyn Device> {
     device_of(16 << 20)
@@ -321,5 +324,112 @@ fn scans_give_values_in_pages() {
     let mut scan = look.scan_all(table, Direction::Forward);
     for n in 0..20 {
         assert_eq!(scan.next().unwrap(), Some((&[n][..], &bytes(n.into(), 10_000)[..])));
+    }
+}
+
+#[test]
+fn an_overwrite_of_a_value_in_pieces_logs_it_once_and_a_patch_its_bytes() {
+    let db = open(&device());
+    let table = db.create_table("t").unwrap();
+    for len in [1000, 2000, 4000] {
+        let mut value = bytes(0, len);
+        let change = |change: &dyn Fn(&mut Transaction<'_>)| {
+            let before = db.stats().unwrap().log.bytes;
+            let mut transaction = db.begin().unwrap();
+            change(&mut transaction);
+            transaction.commit().unwrap();
+            (db.stats().unwrap().log.bytes - before) as usize
+        };
+        change(&|transaction| transaction.put(table, b"k", &value).unwrap());
+        value = bytes(7, len);
+        let logged = change(&|transaction| transaction.put(table, b"k", &value).unwrap());
+        assert!((len..len + 120).contains(&logged), "{logged} bytes of {len}");
+        let logged = change(&|transaction| transaction.patch(table, b"k", len - 4, b"_").unwrap());
+        assert!(logged < 60, "{logged} bytes of a patch");
+        value[len - 4] = b'_';
+        assert_eq!(read(&db, table, b"k"), Some(value));
+    }
+    assert_sound(&db);
+}
+
+/// Lengths on both sides of each bound: of a page, of one piece and of some, of what is logged.
+#[test]
+fn values_that_grow_and_shrink_are_what_was_put_and_snapshots_see_what_was() {
+    type Content = BTreeMap<u8, Vec<u8>>;
+    let lengths = [0, 10, 898, 899, 900, 1000, 1239, 1240, 1241, 2480, 2481, 4000, 8999, 9001];
+    for seed in 0..12 {
+        println!("seed {seed}");
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let device = device();
+        let options = Options {
+            buffer_bytes: [0, 64 * 4096][seed as usize % 2],
+            background: false,
+            cleaning: Cleaning::Inline,
+            longest_logged_value: 9000,
+            ..Options::default()
+        };
+        let mut db = Db::open(&device, &options).unwrap();
+        db.create_table("t").unwrap();
+        let mut content = Content::new();
+        for _ in 0..6 {
+            let table = db.table("t").unwrap();
+            let mut looks: Vec<(Transaction<'_>, Content)> = Vec::new();
+            let compare = |look: &Transaction<'_>, content: &Content| {
+                let mut scan = look.scan_all(table, Direction::Forward);
+                for (&key, value) in content {
+                    assert_eq!(scan.next().unwrap(), Some((&[key][..], &value[..])));
+                }
+                assert_eq!(scan.next().unwrap(), None);
+            };
+            for _ in 0..60 {
+                let (mut transaction, before) = (db.begin().unwrap(), content.clone());
+                for _ in 0..rng.random_range(1..6) {
+                    let key = rng.random_range(0..40);
+                    let len = lengths[rng.random_range(0..lengths.len())];
+                    match rng.random_range(0..10) {
+                        0..6 => {
+                            // Mostly as long as it was.
+                            let before = content.get(&key).map(Vec::len);
+                            let len = before.filter(|_| rng.random()).unwrap_or(len);
+                            let value = bytes(rng.random_range(0..1000), len);
+                            transaction.put(table, &[key], &value).unwrap();
+                            content.insert(key, value);
+                        }
+                        6..8 => {
+                            let patch = bytes(1, rng.random_range(0..1500));
+                            transaction.patch(table, &[key], len, &patch).unwrap();
+                            if let Some(value) = content.get_mut(&key) {
+                                let places = value.iter_mut().skip(len);
+                                places.zip(patch).for_each(|(byte, new)| *byte = new);
+                            }
+                        }
+                        _ => {
+                            transaction.delete(table, &[key]).unwrap();
+                            content.remove(&key);
+                        }
+                    }
+                    let found = transaction.get(table, &[key]).unwrap();
+                    assert_eq!(found.as_ref(), content.get(&key));
+                }
+                match rng.random_range(0..8) {
+                    0 => content = before,
+                    _ => transaction.commit().unwrap(),
+                }
+                if looks.len() < 3 && rng.random_range(0..10) == 0 {
+                    looks.push((db.begin_read().unwrap(), content.clone()));
+                }
+                if rng.random_range(0..20) == 0 && !looks.is_empty() {
+                    let (look, content) = looks.swap_remove(0);
+                    compare(&look, &content);
+                }
+            }
+            looks.iter().for_each(|(look, content)| compare(look, content));
+            compare(&db.begin_read().unwrap(), &content);
+            drop(looks);
+            assert_sound(&db);
+            // Nothing of it is closed: the log has it.
+            drop(db);
+            db = Db::open(&device, &options).unwrap();
+        }
     }
 }

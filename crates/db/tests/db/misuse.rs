@@ -1,7 +1,7 @@
 //! Misuses of the interface: each is refused with an error that says so, changes nothing, and
 //! leaves a log that can be replayed.
 //!
-//! `FROSTLINE_MISUSES=n` tries as many histories.
+//! `FROSTLINE_TIMES=n` tries n times as many histories.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use frostline_db::{
     Commit, Create, Databases, Db, DbError, Direction, LONGEST_VALUE, Options, Table, Transaction,
 };
 use frostline_store::{Cleaning, Format};
+use frostline_testkit::seeds;
 use frostline_zone::{Device, Shape, in_memory};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -350,8 +351,7 @@ fn history(seed: u64) {
 
 #[test]
 fn a_database_that_was_misused_in_any_way_opens_again_with_what_was_committed() {
-    let histories = std::env::var("FROSTLINE_MISUSES").map_or(12, |n| n.parse().unwrap());
-    for seed in 0..histories {
+    for seed in seeds::first()..seeds::first() + seeds::times(4) {
         println!("seed {seed}");
         history(seed);
     }

@@ -5,7 +5,7 @@
 //! first put in the order of their numbers: histories that differ only by which key is which are
 //! tried once. States of the device are known by their hashes, and each is recovered once.
 //!
-//! `FROSTLINE_SMALL_WORLD=n` tries histories of n steps.
+//! `FROSTLINE_TIMES=3` tries histories of one step more, and 30 of another.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -254,10 +254,10 @@ fn start((commits, is_filled): (u32, bool)) -> (Arc<World>, User) {
     (world.with(world.medium()), user)
 }
 
-/// Explores histories of three steps, or as many as are asked for, from each start in a thread of
+/// Explores histories of three steps, or more if that is asked for, from each start in a thread of
 /// its own.
 fn explore_all(holes: bool, cuts: u32) {
-    let most = seeds::number("FROSTLINE_SMALL_WORLD").map(|n| n as usize);
+    let most = seeds::steps(3);
     let explored = thread::scope(|scope| {
         let threads = STARTS.map(|begin| {
             scope.spawn(move || {
@@ -266,7 +266,7 @@ fn explore_all(holes: bool, cuts: u32) {
                 let recoveries = Recoveries::new(holes);
                 let steps = if begin.1 { &STEPS_WHEN_FILLED[..] } else { &STEPS };
                 let mut explorer = Explorer { steps, recoveries, cuts, histories: 0, resets: 0 };
-                let most = most.unwrap_or(3usize).saturating_sub(usize::from(begin.1));
+                let most = most.saturating_sub(usize::from(begin.1));
                 explorer.explore(&start(begin), &mut Vec::new(), most);
                 explorer
             })

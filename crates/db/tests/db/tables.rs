@@ -103,10 +103,15 @@ fn a_deleted_table_leaves_no_page_and_its_handle_is_refused() {
     for round in 0..4 {
         let table = db.create_table("t").unwrap();
         put_all(&db, table, &records(3000));
-        let mut late = db.begin().unwrap();
+        let mut long = db.begin().unwrap();
+        long.put(table, b"long", &[1; 2000]).unwrap();
+        long.commit().unwrap();
+        let (mut late, mut in_place) = (db.begin().unwrap(), db.begin().unwrap());
         late.put(table, b"k", b"v").unwrap();
+        in_place.put(table, b"long", &[2; 2000]).unwrap();
         db.delete_table("t").unwrap();
         assert!(matches!(late.commit(), Err(DbError::TableDeleted)));
+        assert!(matches!(in_place.commit(), Err(DbError::TableDeleted)));
         let mut after = db.begin().unwrap();
         assert!(matches!(after.put(table, b"k", b"v"), Err(DbError::TableDeleted)));
         assert!(matches!(after.get(table, b"k"), Err(DbError::TableDeleted)));

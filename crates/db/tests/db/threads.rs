@@ -1,7 +1,7 @@
 //! Many threads on a database with little memory and a short log: every thread knows what its own
 //! records must be, and scanners what must hold for all.
 //!
-//! `FROSTLINE_STRESS_SEEDS=n` goes on for longer, and `FROSTLINE_STRESS_SEED=n` begins elsewhere.
+//! `FROSTLINE_TIMES=n` goes on for longer, and `FROSTLINE_FIRST_SEED=n` begins elsewhere.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -258,10 +258,9 @@ fn compare(db: &Db, table: Table, model: &Model) {
 
 #[test]
 fn threads_that_write_and_scan_lose_nothing() {
-    let first = seeds::number("FROSTLINE_STRESS_SEED").unwrap_or(1);
     // Closed and killed, with threads of the database and without, each with pages written whole
     // and in units: eight seeds have all of that, four most of it.
-    for seed in first..first + seeds::number("FROSTLINE_STRESS_SEEDS").unwrap_or(4) {
+    for seed in seeds::first()..seeds::first() + seeds::times(4) {
         stress(seed, seed % 4 != 3);
     }
 }

@@ -178,6 +178,83 @@ fn records_that_are_written_unread_are_what_a_map_has_in_every_snapshot() {
     (0..2).for_each(|seed| run(seed, false));
 }
 
+/// Changes of long values, of which memory has room for a fifth, and kills.
+fn overwrite(seed: u64) {
+    println!("seed {seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let (device, mut map) = (device(), Map::new());
+    let mut unread = 0;
+    for life in 0..4 {
+        let db = open(&device);
+        let table = db.table("t").or_else(|_| db.create_table("t")).unwrap();
+        let keys = (0..1500u32).map(|n| n.wrapping_mul(0x9e37_79b9).to_be_bytes());
+        for key in keys.clone().filter(|_| life == 0) {
+            let mut load = db.begin().unwrap();
+            let value = vec![rng.random(); [1000, 1240, 1300, 2600][rng.random_range(0..4)]];
+            load.put(table, &key, &value).unwrap();
+            map.insert(key.to_vec(), value);
+            load.commit_soon().unwrap();
+        }
+        let keys: Vec<_> = keys.collect();
+        let mut looks: Vec<(Transaction<'_>, Map)> = Vec::new();
+        for round in 0..600 {
+            let mut transaction = db.begin().unwrap();
+            for _ in 0..rng.random_range(1..5) {
+                let key = &keys[rng.random_range(0..keys.len())][..];
+                let value = map.get_mut(key);
+                match (rng.random_range(0..20), value) {
+                    (0, _) => {
+                        transaction.delete(table, key).unwrap();
+                        map.remove(key);
+                    }
+                    (1, Some(value)) => {
+                        let at = rng.random_range(0..value.len());
+                        transaction.patch(table, key, at, b"patched").unwrap();
+                        value.iter_mut().skip(at).zip(b"patched").for_each(|(b, &new)| *b = new);
+                    }
+                    (2..18, Some(value)) => {
+                        value.fill(rng.random());
+                        transaction.put(table, key, value).unwrap();
+                    }
+                    _ => {
+                        let value = vec![rng.random(); rng.random_range(0..3000)];
+                        transaction.put(table, key, &value).unwrap();
+                        map.insert(key.to_vec(), value);
+                    }
+                }
+            }
+            transaction.commit_soon().unwrap();
+            match round % 60 {
+                20 => looks.push((db.begin_read().unwrap(), map.clone())),
+                50 if rng.random() => {
+                    let (look, map) = looks.swap_remove(rng.random_range(0..looks.len()));
+                    compare(&look, table, &map);
+                }
+                _ => {}
+            }
+            let key = &keys[rng.random_range(0..keys.len())][..];
+            let now = db.begin_read().unwrap().get(table, key).unwrap();
+            assert_eq!(now.as_ref(), map.get(key), "{key:?}");
+        }
+        looks.iter().for_each(|(look, map)| compare(look, table, map));
+        drop(looks);
+        unread += db.stats().unwrap().records_unread;
+        let commit = db.begin().unwrap().commit_soon().unwrap();
+        db.wait(commit).unwrap();
+        assert!(db.check().unwrap().findings.is_empty());
+        drop(db);
+        let db = open(&device);
+        compare(&db.begin_read().unwrap(), db.table("t").unwrap(), &map);
+    }
+    // About 2,000 if pieces of the same length needed room.
+    assert!(unread > 4000, "{unread} pieces were written unread");
+}
+
+#[test]
+fn pieces_of_long_values_that_are_overwritten_unread_are_what_a_map_has_in_every_snapshot() {
+    (0..3).for_each(overwrite);
+}
+
 #[test]
 fn a_table_that_gets_long_values_loses_none_that_were_written_unread() {
     run(7, true);

@@ -1,8 +1,8 @@
 //! Power cuts at any moment, from a seed: what was waited for is replayed, and of the rest a
 //! beginning, whole and in order.
 //!
-//! Every history is a function of its seed. `FROSTLINE_CRASH_SEED=n` runs that one alone, and
-//! `FROSTLINE_CRASHES=n` as many crashes.
+//! Every history is a function of its seed. `FROSTLINE_SEED=n` runs that one alone, and
+//! `FROSTLINE_TIMES=n` n times as many crashes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -237,7 +237,7 @@ fn next_owner(device: Arc<Faulty>, left: &mut u64) -> Arc<Faulty> {
 #[test]
 fn what_was_waited_for_survives_power_cuts_and_of_the_rest_a_beginning() {
     let tally = Tally::default();
-    let wanted = seeds::number("FROSTLINE_CRASHES").unwrap_or(20_000);
+    let wanted = seeds::times(7_000);
     let is_enough = || tally.crashes.load(Relaxed) >= wanted;
     let lived = seeds::run_until(is_enough, |seed| live(seed, 20, &tally));
     let Some(logs) = lived else { return };

@@ -124,12 +124,13 @@ impl Machine {
     }
 }
 
-/// Runs `live` for `machines` seeds, or as many as `FROSTLINE_POWER_CUTS` says. `live` returns the
-/// number of power cuts, and how often something was promised. `FROSTLINE_CRASH_SEED` is the first
-/// seed.
-pub fn rounds(machines: u64, live: fn(u64) -> (u32, u32)) {
-    let machines = seeds::number("FROSTLINE_POWER_CUTS").unwrap_or(machines);
-    let first = seeds::only().unwrap_or(1);
+/// Runs `live` for as many seeds as `usual` and [`seeds::times`] say, or for the only one. `live`
+/// returns the number of power cuts, and how often something was promised.
+pub fn rounds(usual: u64, live: fn(u64) -> (u32, u32)) {
+    let (first, machines) = match seeds::only() {
+        Some(only) => (only, 1),
+        None => (seeds::first(), seeds::times(usual)),
+    };
     let (mut cuts, mut promised) = (0, 0);
     for seed in first..first + machines {
         // The moment of a kill may differ when it is run again.

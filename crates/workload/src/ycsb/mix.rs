@@ -42,8 +42,9 @@ pub struct Mix {
 const NONE: Mix = Mix { read: 0, update: 0, insert: 0, scan: 0, read_modify_write: 0 };
 
 impl Mix {
-    /// The mixes with a name: the core workloads of the paper's table 2, and two mixes of updates.
-    pub const NAMED: [(&'static str, Mix); 8] = [
+    /// The mixes with a name: the core workloads of the paper's table 2, two mixes of
+    /// updates, and one of inserts, whose keys are scattered.
+    pub const NAMED: [(&'static str, Mix); 9] = [
         ("a", Mix { read: 50, update: 50, ..NONE }),
         ("b", Mix { read: 95, update: 5, ..NONE }),
         ("c", Mix { read: 100, ..NONE }),
@@ -52,6 +53,7 @@ impl Mix {
         ("f", Mix { read: 50, read_modify_write: 50, ..NONE }),
         (NamedMix::HALF_UPDATES.name, NamedMix::HALF_UPDATES.mix),
         (NamedMix::UPDATES.name, NamedMix::UPDATES.mix),
+        ("100i", Mix { insert: 100, ..NONE }),
     ];
 
     /// True if the shares add up to 100.
@@ -158,7 +160,7 @@ mod tests {
         assert_eq!(named("D").map(|found| found.distribution), Ok(Distribution::Latest(0.99)));
         assert_eq!(named("100W").map(|found| found.mix.update), Ok(100));
         let said = named("g").unwrap_err().to_string();
-        assert_eq!(said, "\"g\" is not a workload (known: a b c d e f 50w 100w)");
+        assert_eq!(said, "\"g\" is not a workload (known: a b c d e f 50w 100w 100i)");
         assert!(!Mix { read: 99, ..NONE }.is_whole());
     }
 }

@@ -2,7 +2,7 @@
 //! by itself, against a naive model: flushed changes survive, and of each zone's later changes a
 //! beginning. What survives is what was written: not one byte is of a former life.
 //!
-//! `FROSTLINE_CRASHES=n` asks for n lives in each test.
+//! `FROSTLINE_TIMES=n` asks for n times as many lives.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -297,7 +297,7 @@ fn act(device: &dyn Device, model: &mut Model, chance: &mut FaultRng, changes: u
 }
 
 fn lives() -> u64 {
-    std::env::var("FROSTLINE_CRASHES").ok().and_then(|n| n.parse().ok()).unwrap_or(100)
+    frostline_testkit::seeds::times(35)
 }
 
 /// Kills and power cuts of one disk; returns the number of flushes.

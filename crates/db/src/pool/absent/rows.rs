@@ -32,6 +32,9 @@ const DELETED: u8 = 8;
 /// ghost.
 const GHOST: u8 = 16;
 
+/// A mark: the record takes no more room in the page than there.
+const OVERWRITTEN: u8 = 32;
+
 /// Some records of a page, in no order.
 #[derive(Default)]
 pub(crate) struct Rows {
@@ -175,7 +178,7 @@ impl Rows {
     /// True if a change leaves a record, which is known, as long as it is.
     fn is_in_place(&self, known: Option<&At>, change: Change<'_>) -> bool {
         known.is_some_and(|at| match change.kind {
-            WriteKind::Put => {
+            WriteKind::Put | WriteKind::Overwrite => {
                 self.marks(at) & DELETED == 0 && at.end - at.value == change.value.len()
             }
             WriteKind::Patch => true,
@@ -187,6 +190,7 @@ impl Rows {
     fn can_add(&self, key: &[u8], change: Change<'_>, room: usize) -> bool {
         match change.kind {
             WriteKind::Put => self.have_room(key, change.value, room),
+            WriteKind::Overwrite => self.have_room(key, change.value, usize::MAX),
             WriteKind::Delete => self.have_room(key, &[], usize::MAX),
             WriteKind::Patch | WriteKind::PutOverflow => false,
         }
@@ -233,7 +237,11 @@ impl Rows {
                     (WriteKind::Delete, _) => DELETED | marks & GHOST,
                     _ => 0,
                 };
-                let marks = marks & USED | CHANGED | ADDED | deleted;
+                let overwritten = match change.kind {
+                    WriteKind::Overwrite => OVERWRITTEN,
+                    _ => 0,
+                };
+                let marks = marks & USED | CHANGED | ADDED | deleted | overwritten;
                 bytes.reserve_exact(HEAD + key.len() + change.value.len());
                 push(&mut bytes, marks, key, change.value.len() as u16);
                 bytes.extend_from_slice(change.value);
@@ -249,7 +257,7 @@ impl Rows {
     fn have_room(&self, key: &[u8], value: &[u8], room: usize) -> bool {
         let is_added = |at: &At| {
             let marks = self.marks(at);
-            marks & ADDED != 0 && marks & (DELETED | GHOST) != DELETED
+            marks & (ADDED | OVERWRITTEN) == ADDED && marks & (DELETED | GHOST) != DELETED
         };
         let added = self.all().filter(is_added).map(|at| SLOT + at.end - at.begin - HEAD);
         let needed = SLOT + key.len() + value.len();
@@ -446,6 +454,30 @@ mod tests {
         (0..2).for_each(|_| records.drop_unused());
         assert_eq!(value(&mut records, b'c'), None);
         assert_eq!(waiting(&records), [(&b"e"[..], Some(&b"5"[..]))]);
+    }
+
+    #[test]
+    fn a_record_that_is_overwritten_needs_no_room_until_its_length_changes() {
+        let (mut records, one) = (Rows::default(), SLOT + 1 + 5);
+        fn overwrite(value: &[u8]) -> (WriteKind, &[u8]) {
+            (WriteKind::Overwrite, value)
+        }
+        assert_eq!(change(&mut records, b"c", overwrite(b"12345"), 10, 0), Some(None), "unread");
+        assert_eq!(change(&mut records, b"d", overwrite(b"12345"), 11, 0), Some(None));
+        let known = |value: &[u8]| Some(Some((Lookup::Value, value.to_vec())));
+        assert_eq!(change(&mut records, b"c", overwrite(b"54321"), 12, 0), known(b"12345"));
+        assert_eq!(change(&mut records, b"e", (WriteKind::Put, b"12345"), 13, one), Some(None));
+        assert_eq!(change(&mut records, b"c", (WriteKind::Put, b"123456"), 14, one), None);
+        let longer = change(&mut records, b"c", (WriteKind::Put, b"123456"), 15, 2 * one + 1);
+        assert_eq!(longer, known(b"54321"));
+        assert_eq!(change(&mut records, b"f", (WriteKind::Put, b"12345"), 16, 2 * one + 1), None);
+        let all =
+            [(&b"d"[..], Some(&b"12345"[..])), (b"e", Some(b"12345")), (b"c", Some(b"123456"))];
+        assert_eq!(waiting(&records), all);
+        let long = [7; MOST_WAITING];
+        assert_eq!(change(&mut records, b"x", overwrite(&long), 17, 0), None, "too much waits");
+        records.drop_values();
+        assert!(records.is_empty(), "nobody has read them");
     }
 
     #[test]

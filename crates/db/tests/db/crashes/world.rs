@@ -149,7 +149,12 @@ impl World {
             x if x < 0.3 => 900,
             _ => 60,
         };
-        let (len, first) = (self.rng.random_range(0..longest), self.rng.random_range(0..=255u8));
+        let len = self.rng.random_range(0..longest);
+        self.value_of(len)
+    }
+
+    fn value_of(&mut self, len: usize) -> Value {
+        let first = self.rng.random_range(0..=255u8);
         (0..len).map(|n| first.wrapping_add((n * n / 7) as u8)).collect()
     }
 
@@ -178,7 +183,12 @@ impl World {
         let (key, before) = (&place.1[..], self.sees(open, &place));
         let written = match roll {
             roll if roll < puts => {
-                let value = self.value();
+                let long = before.as_ref().map(|value| value.len()).filter(|&len| len > 900);
+                let value = match long {
+                    // Its pieces are overwritten.
+                    Some(len) if self.rng.random_bool(0.7) => self.value_of(len),
+                    _ => self.value(),
+                };
                 match open.transaction.put(table, key, &value) {
                     // The first long value of a table is announced in a commit of its own.
                     Err(DbError::Full { .. }) => {

@@ -3,7 +3,7 @@
 //! device works again it opens, within a bound of operations, with every commit that was waited
 //! for, of the others the first ones, each whole, and goes on working.
 //!
-//! `FROSTLINE_FAILURES=n` tries histories of n times the length.
+//! `FROSTLINE_TIMES=n` takes n times as long: longer histories.
 
 mod user;
 
@@ -13,6 +13,7 @@ use std::thread;
 
 use frostline_db::{Create, Db};
 use frostline_store::Format;
+use frostline_testkit::seeds;
 use frostline_zone::{Device, Fault, Faulty, Operation, Overlay, Shape, Tail, in_memory};
 
 use user::{User, open};
@@ -155,9 +156,10 @@ fn fail_kind(
     tried
 }
 
-/// Times that histories are longer than usual.
+/// Times that histories are longer than usual: the root of what is asked for, since each of twice as
+/// many operations fails in a history of twice the length.
 fn longer() -> usize {
-    std::env::var("FROSTLINE_FAILURES").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
+    seeds::times(1).isqrt() as usize
 }
 
 /// Opens a database and uses it while an operation fails, and then on a device that works.

@@ -63,12 +63,17 @@ fn a_transaction_reads_as_of_its_beginning() {
 fn of_two_that_write_a_key_the_first_to_commit_wins() {
     type Write = fn(&mut frostline_db::Transaction<'_>, frostline_db::Table);
     let put: Write = |transaction, table| transaction.put(table, b"x", b"new").unwrap();
+    let as_long: Write = |transaction, table| transaction.put(table, b"x", &[b'n'; 3000]).unwrap();
+    let longer: Write = |transaction, table| transaction.put(table, b"x", &[b'l'; 4000]).unwrap();
     let patch: Write = |transaction, table| transaction.patch(table, b"x", 1, b"!").unwrap();
+    let last: Write = |transaction, table| transaction.patch(table, b"x", 2999, b"!").unwrap();
     let delete: Write = |transaction, table| transaction.delete(table, b"x").unwrap();
-    for first in [put, patch, delete] {
-        for second in [put, patch, delete] {
+    let writes = [put, as_long, longer, patch, last, delete];
+    let pairs = writes.iter().flat_map(|first| writes.iter().map(move |second| (first, second)));
+    for (first, second) in pairs {
+        for old in ["old".to_string(), "o".repeat(3000)] {
             let (db, table) = database(false);
-            set(&db, table, &[("x", "old")]);
+            set(&db, table, &[("x", &old)]);
             let (mut a, mut b) = (db.begin().unwrap(), db.begin().unwrap());
             second(&mut b, table);
             first(&mut a, table);

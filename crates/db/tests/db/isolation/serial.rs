@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use frostline_db::{Commit, Create, Db, DbError, Options, Table};
 use frostline_store::Cleaning;
+use frostline_testkit::seeds;
 use frostline_zone::{Device, Fault, Faulty, Shape, Tail, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -14,12 +15,6 @@ use rand::{RngExt, SeedableRng};
 use super::appends::{Attempt, fresh, lists};
 use super::judge::{Done, Lists, check_snapshots, is_serializable};
 use super::{database, is_sound};
-
-/// Transactions of each history.
-fn transactions() -> u32 {
-    let given = std::env::var("FROSTLINE_HISTORY").ok().and_then(|n| n.parse().ok());
-    given.unwrap_or(4000)
-}
 
 /// A database through crashes, with several transactions at a time in one thread.
 struct Life {
@@ -125,7 +120,7 @@ impl Life {
 /// A history of crashes, and its lists at the end.
 fn live(seed: u64, serializable: bool) -> (Vec<Done>, Lists, u32) {
     let mut life = Life::new(seed, serializable);
-    let most = transactions();
+    let most = seeds::times(4000) as u32;
     while life.number < most {
         life.pass(most);
     }
@@ -150,13 +145,14 @@ fn of_crashes_snapshots_remain_and_write_skew_is_found_without_serializable_only
 fn run_in_threads(serializable: bool, background: bool) -> (Vec<Done>, Lists) {
     let (db, table) = database(background);
     let (all, numbers) = (Mutex::new(Vec::new()), AtomicU32::new(1));
+    let most = seeds::times(1400) as u32;
     std::thread::scope(|scope| {
         for session in 0..4 {
             let (db, all, numbers) = (&db, &all, &numbers);
             scope.spawn(move || {
                 let mut rng = SmallRng::seed_from_u64(session.into());
                 let mut number = numbers.fetch_add(1, Relaxed);
-                while number < transactions() {
+                while number < most {
                     let (done, is_writer) = (fresh(number, session), rng.random_bool(0.8));
                     let begun = Attempt::begin(db, table, serializable, done, is_writer);
                     let mut attempt = begun.unwrap();
@@ -211,18 +207,20 @@ fn a_serializable_transaction_conflicts_with_what_changed_of_its_reads_and_nothi
     let all: Read = |transaction, table| drop(super::all(transaction, table));
     for (read, touched) in [(get, "d"), (scan, "cdef"), (back, "def"), (all, "abcdefgh")] {
         for other in ["a", "b", "c", "d", "e", "f", "g", "h"] {
-            for deletes in [false, true] {
+            for (deletes, bytes) in [(false, 1), (true, 1), (false, 3000), (true, 3000)] {
                 let (db, table) = database(false);
-                super::set(&db, table, &[("b", "1"), ("d", "1"), ("f", "1"), ("g", "1")]);
+                let (one, two) = ("1".repeat(bytes), "2".repeat(bytes));
+                super::set(&db, table, &["b", "d", "f", "g"].map(|key| (key, &one[..])));
                 let mut transaction = db.begin_serializable().unwrap();
                 read(&transaction, table);
                 transaction.put(table, b"x", b"1").unwrap();
                 match deletes {
                     true => super::delete(&db, table, other),
-                    false => super::set(&db, table, &[(other, "2")]),
+                    false => super::set(&db, table, &[(other, &two)]),
                 }
                 let conflicts = super::is_conflict(transaction.commit());
-                assert_eq!(conflicts, touched.contains(other), "{touched} {other} {deletes}");
+                let expected = touched.contains(other);
+                assert_eq!(conflicts, expected, "{touched} {other} {deletes} {bytes}");
             }
         }
     }

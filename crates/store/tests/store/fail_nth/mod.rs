@@ -3,8 +3,7 @@
 //! failed is followed by none that succeeds; and once the device works again the store opens,
 //! within a bound of operations, with everything that was promised.
 //!
-//! `FROSTLINE_FAILURES=n` tries histories of n times the length, and prints as all do how many
-//! failures were tried.
+//! `FROSTLINE_TIMES=n` takes n times as long: longer histories. The number of failures is printed.
 
 mod user;
 
@@ -12,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use frostline_store::{Format, Store, StoreError};
+use frostline_testkit::seeds;
 use frostline_zone::{Device, Fault, Faulty, Operation, Overlay, Shape, Tail, in_memory};
 
 use user::{Step, User, steps};
@@ -165,9 +165,10 @@ fn fail_all(name: &str, start: &Start, steps: &[Step]) -> u64 {
     tried
 }
 
-/// Times that histories are longer than usual.
+/// Times that histories are longer than usual: the root of what is asked for, since each of twice as
+/// many operations fails in a history of twice the length.
 fn longer() -> usize {
-    std::env::var("FROSTLINE_FAILURES").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
+    seeds::times(1).isqrt() as usize
 }
 
 /// A history from opening to closing.
