@@ -61,7 +61,7 @@ impl Core {
 
     fn checkpoint_older(&self, position: u64) -> Result<(), DbError> {
         // Leaves that get deletes which waited for them are visited below.
-        self.trees.pool.load_lacking(position)?;
+        self.load_lacking(position)?;
         self.purge_all();
         self.checkpoint_to(position)
     }
@@ -75,9 +75,15 @@ impl Core {
     /// Gives pages the changes that wait for them, removes all ghosts that no snapshot sees, and
     /// makes all visits of leaves.
     pub(crate) fn make_all_visits(&self) -> Result<(), DbError> {
-        self.trees.pool.load_lacking(CLEAN)?;
+        self.load_lacking(CLEAN)?;
         self.purge_all();
         Ok(())
+    }
+
+    /// Gives pages the changes that wait for them, and need the log from before `position`.
+    fn load_lacking(&self, position: u64) -> Result<(), DbError> {
+        self.trees.pool.load_lacking(position)?;
+        self.trees.give_rows_before(position)
     }
 
     /// Writes all changed pages, and releases the log.

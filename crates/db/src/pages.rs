@@ -51,9 +51,9 @@ impl Pages {
 
     /// All pages are free but those that are in use.
     pub(crate) fn begin(&self, used: &Used) {
-        let next = used.0.iter().rposition(|&is_used| is_used).map_or(0, |last| last + 1);
-        let unused = (0..next as u32).rev().filter(|&page| !used.has(page));
-        *self.state() = State { free: unused.collect(), next: next as u32, ..State::default() };
+        let next = (0..used.end).rev().find(|&page| used.has(page)).map_or(0, |last| last + 1);
+        let unused = (0..next).rev().filter(|&page| !used.has(page));
+        *self.state() = State { free: unused.collect(), next, ..State::default() };
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -177,24 +177,31 @@ impl Pages {
 }
 
 /// A set of pages in use, according to the store and the log.
-pub(crate) struct Used(Vec<bool>);
+pub(crate) struct Used {
+    /// By page number. Zeroes that were never touched take no memory.
+    pages: Vec<bool>,
+    /// No page from here on was ever in the set.
+    end: u32,
+}
 
 impl Used {
     /// An empty set with room for `pages` pages.
     pub(crate) fn none(pages: u32) -> Self {
-        Used(vec![false; pages as usize])
+        Used { pages: vec![false; pages as usize], end: 0 }
     }
 
     /// True if the page is in use.
     pub(crate) fn has(&self, page: u32) -> bool {
-        self.0.get(page as usize).is_some_and(|&used| used)
+        self.pages.get(page as usize).is_some_and(|&used| used)
     }
 
     /// Adds or removes a page.
     pub(crate) fn set(&mut self, page: u32, used: bool) -> Result<(), DbError> {
-        match self.0.get_mut(page as usize) {
-            Some(entry) => *entry = used,
-            None => return Err(DbError::Page { page, what: "is beyond the database" }),
+        let what = "is beyond the database";
+        let entry = self.pages.get_mut(page as usize).ok_or(DbError::Page { page, what })?;
+        *entry = used;
+        if used {
+            self.end = self.end.max(page + 1);
         }
         Ok(())
     }

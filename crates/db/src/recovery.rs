@@ -9,12 +9,18 @@
 //! At its last write or its last change of structure, a leaf notes the position up to which all
 //! records are in it, and these are left out. Redone, they would need the room that they once had,
 //! in trees that have shrunk since, and pages and log for that might be missing.
+//!
+//! A write whose leaf is not in memory waits for it there, as in normal work, and the leaf is not
+//! read. Of a record that was written several times the last state waits. So the leaf needs only
+//! the room that it has, or else is split as it comes into memory (`tree/overfull.rs`). Nothing is
+//! written at the end: the log is needed until a checkpoint comes, as if there had been no crash.
 
 use frostline_store::Store;
 
 use crate::core::Core;
 use crate::direction::Direction;
 use crate::layout::{CATALOG, FIRST_PAGES, IN_PAGES, OVERFLOW_TREE};
+use crate::mvcc::WriteKind;
 use crate::overflow::{Run, note_unowned, number_behind, piece_key};
 use crate::pages::Used;
 use crate::record::{
@@ -26,7 +32,7 @@ use crate::tree::{Trees, Wanted};
 use crate::view::View;
 use crate::{DbError, Progress};
 
-/// Bytes of changes of structure that wait to be redone together, about.
+/// Bytes of log records that wait to be redone together, about.
 const WAITING_BYTES: usize = 1 << 20;
 
 /// Counters of a recovery.
@@ -46,9 +52,6 @@ pub(crate) fn recover(core: &Core, progress: Option<&Progress>) -> Result<Recove
     let stored = stored_pages(&space.store, space.first, space.pages)?;
     let recovered = Recovery { core, progress, found: Recovered::default() }.run(&stored)?;
     read_catalog(core)?;
-    if recovered != Recovered::default() {
-        core.checkpoint_all()?;
-    }
     Ok(recovered)
 }
 
@@ -131,10 +134,11 @@ impl Recovery<'_> {
                     _ => return Ok(()),
                 };
                 *commits += 1;
-                waiting.add(position, record).map_err(|_| malformed)?;
-                match waiting.keys.len() < trees.records_together() {
-                    true => Ok(()),
-                    false => waiting.redo(trees),
+                waiting.add(trees, position, record).map_err(|_| malformed)?;
+                let is_full = waiting.keys.len() >= trees.records_together();
+                match is_full || waiting.records.len() >= WAITING_BYTES {
+                    true => waiting.redo(trees),
+                    false => Ok(()),
                 }
             },
             &mut |done, all| {
@@ -212,24 +216,32 @@ fn redo_change(
     }
 }
 
-/// Commits of the log that are redone together, once the leaves that they change are in memory.
+/// Commits of the log that are redone together, once the leaves that they need are in memory.
 #[derive(Default)]
 struct WaitingCommits {
     /// The position of each commit, and the end of its writes in `records`.
     commits: Vec<(u64, usize)>,
     records: Vec<u8>,
-    /// The tree of each write, and the end of its key in `key_bytes`.
+    /// The tree of each write that needs its leaf, and the end of its key in `key_bytes`.
     keys: Vec<(u32, usize)>,
     key_bytes: Vec<u8>,
 }
 
+/// True if a write is made in its leaf: it can't wait for it among the rows of absent leaves.
+fn needs_leaf(trees: &Trees, write: &LoggedWrite<'_>) -> bool {
+    let waits = [WriteKind::Put, WriteKind::Delete].contains(&write.change.kind);
+    !waits || !trees.pool.keeps_rows()
+}
+
 impl WaitingCommits {
     /// Adds the commit that the log has at `position`, unless its record is none.
-    fn add(&mut self, position: u64, record: &[u8]) -> Result<(), Malformed> {
+    fn add(&mut self, trees: &Trees, position: u64, record: &[u8]) -> Result<(), Malformed> {
         let mut writes = LoggedWrites::of(record);
-        while let Some(LoggedWrite { tree, key, .. }) = writes.read()? {
-            self.key_bytes.extend_from_slice(key);
-            self.keys.push((tree, self.key_bytes.len()));
+        while let Some(write) = writes.read()? {
+            if needs_leaf(trees, &write) {
+                self.key_bytes.extend_from_slice(write.key);
+                self.keys.push((write.tree, self.key_bytes.len()));
+            }
         }
         self.records.extend_from_slice(record);
         self.commits.push((position, self.records.len()));
@@ -244,11 +256,13 @@ impl WaitingCommits {
             let mut writes = LoggedWrites::of(&self.records[begin..end]);
             let malformed = DbError::Record { position, what: "is no transaction" };
             while let Some(write) = writes.read().map_err(|_| malformed.clone())? {
-                if next_key % together == 0 {
-                    self.load_leaves(trees, next_key, together);
+                if needs_leaf(trees, &write) {
+                    if next_key % together == 0 {
+                        self.load_leaves(trees, next_key, together);
+                    }
+                    next_key += 1;
                 }
                 trees.redo_write(&write, position)?;
-                next_key += 1;
             }
             trees.window.replayed(position);
             begin = end;

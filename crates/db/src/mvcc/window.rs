@@ -81,6 +81,11 @@ impl CommitWindow {
         self.replayed.store(position, Release);
     }
 
+    /// True until all of the log is replayed.
+    pub(crate) fn is_replaying(&self) -> bool {
+        self.replayed.load(Acquire) != u64::MAX
+    }
+
     /// Changes of records up to here are in the pages.
     #[inline]
     pub(crate) fn included(&self) -> u64 {

@@ -7,6 +7,7 @@ use super::loading::Loader;
 use super::{Memory, PoolCounters, Residency, misses};
 use crate::direction::Direction;
 use crate::mvcc::{Change, Lookup};
+use crate::node::PAGE_BYTES;
 
 /// A leaf that is absent, as the node above it says.
 pub(crate) struct AbsentLeaf<'g, 'p> {
@@ -37,9 +38,13 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
     }
 
     /// The bytes that the leaf has free for sure; none if it has come into a frame, or another one
-    /// has its keys.
+    /// has its keys. While the log is replayed a leaf that was in no frame yet has any room: it is
+    /// split when it comes into one if that turns out to be too little.
     fn room(&self) -> Option<u32> {
-        self.residency().table().room(self.page).filter(|_| self.parent.is_unchanged())
+        let room = self.residency().table().room(self.page);
+        let room = room.filter(|_| self.parent.is_unchanged())?;
+        let is_unread = room == 0 && self.loader.evictor().writeback().is_replaying();
+        Some(if is_unread { PAGE_BYTES as u32 } else { room })
     }
 
     /// Puts the value of a record of the leaf into `value`, and returns what it found, and the log

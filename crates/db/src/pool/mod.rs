@@ -11,8 +11,8 @@
 //! | unused | none | none | keys, until they are dropped |
 //! | absent | none | none, waiting, or on its way to the store | keys, values; changes that wait |
 //! | loading | one is reserved | as absent, or on its way to the page | as absent |
-//! | in a frame, clean | its own | none | keys |
-//! | in a frame, changed | its own, perhaps being written | none | keys |
+//! | in a frame, clean | its own | none | keys; changes that found no room |
+//! | in a frame, changed | its own, perhaps being written | none | the same |
 //!
 //! | from | by | to |
 //! |---|---|---|
@@ -27,6 +27,9 @@
 //!
 //! The table knows how many bytes an absent page has free, and all changes that wait for it fit in
 //! there. Before the page gets them, it fills the versions that snapshots need of these records.
+//! While the log is replayed nobody knows how many bytes a page has free that was in no frame yet.
+//! If it has too few, changes wait on while it is in a frame. No descent passes to it then before
+//! it is split (`tree/overfull.rs`).
 //!
 //! # Which part owns what
 //!
@@ -396,6 +399,41 @@ impl Pool {
             Memory::Short if misses::leaves_work() && self.reader.make_room() => Ok(()),
             Memory::Short => self.loader.make_room_for_rows(),
         }
+    }
+
+    /// True if a page in a frame had no room for all changes that waited for it.
+    pub(crate) fn lacks_rows(&self, page: u32) -> bool {
+        self.residency().absent().lacks_from(page) != CLEAN
+    }
+
+    /// Gives a page the changes that it had no room for. False if it still has not.
+    pub(crate) fn give_rows(&self, held: &mut ExclusiveGuard<'_>) -> Result<bool, DbError> {
+        self.residency().give_rows(held)
+    }
+
+    /// A page was split. Both halves get the changes that it had no room for.
+    pub(crate) fn split_rows(
+        &self,
+        held: &mut ExclusiveGuard<'_>,
+        separator: &[u8],
+        other: &mut ExclusiveGuard<'_>,
+    ) -> Result<(), DbError> {
+        self.residency().split_rows(held, separator, other)
+    }
+
+    /// Changes of records up to here are in a page, which is in a frame.
+    pub(crate) fn included_in(&self, page: u32) -> u64 {
+        self.writeback().included_in(page)
+    }
+
+    /// Pages that lack changes which need the log from before `position`.
+    pub(crate) fn lacking(&self, position: u64) -> Vec<u32> {
+        self.residency().absent().rows_before(position)
+    }
+
+    /// True if changes of records may wait for their page.
+    pub(crate) fn keeps_rows(&self) -> bool {
+        self.residency().absent().most_bytes() > 0
     }
 
     /// Leaves that became emptier, or have ghosts, by changes that waited for them, since this was

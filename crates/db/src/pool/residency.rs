@@ -125,7 +125,7 @@ impl Residency {
     /// From a frame to unused: the held page is free, and is not written. `keep_log` is as above.
     pub(crate) fn free(&self, mut held: ExclusiveGuard<'_>, keep_log: impl FnOnce(u64)) {
         let (frame, page) = (held.frame(), held.page());
-        let from = held.header().needs_log_from();
+        let from = held.header().needs_log_from().min(self.absent.lacks_from(page));
         if from != CLEAN {
             keep_log(from);
         }
@@ -189,25 +189,65 @@ impl Residency {
             header.changed(delta.dirty_from);
         }
         // A checkpoint looks for changes that need the log in the frames last.
-        self.absent.give_back(page, |rows| {
-            if let Some(rows) = rows
-                && let Err(error) = self.write_rows(&mut held, rows)
-            {
-                header.clear();
-                return Err(error);
+        let given = self.absent.give_back(page, |rows| {
+            let has_all = rows.map_or(Ok(true), |rows| self.write_rows(&mut held, rows));
+            match has_all {
+                // While the latch is held: once it is free, the page may be evicted again at once.
+                Ok(_) => self.table.end_load(page, frame),
+                Err(_) => header.clear(),
             }
-            // While the latch is held: once it is free, the page may be evicted again at once.
-            self.table.end_load(page, frame);
-            Ok(())
+            has_all
+        });
+        given.map(drop)
+    }
+
+    /// Gives a page in a frame the rows that it had no room for when it came. False if it still has
+    /// not: it is to be split.
+    pub(crate) fn give_rows(&self, held: &mut ExclusiveGuard<'_>) -> Result<bool, DbError> {
+        let page = held.page();
+        self.absent.give_back(page, |rows| match rows {
+            Some(rows) => self.write_rows(held, rows),
+            None => Ok(true),
         })
     }
 
-    /// Makes in a page the changes that waited for it; the values that they replace are kept for
-    /// snapshots. An error if they do not belong there, as may be in a damaged page.
-    fn write_rows(&self, held: &mut ExclusiveGuard<'_>, rows: &Rows) -> Result<(), DbError> {
+    /// The held page was split, and the other half is in this page, which is held too. Both get the
+    /// rows that wait.
+    pub(crate) fn split_rows(
+        &self,
+        held: &mut ExclusiveGuard<'_>,
+        separator: &[u8],
+        other: &mut ExclusiveGuard<'_>,
+    ) -> Result<(), DbError> {
+        let from = self.absent.lacks_from(held.page());
+        if from != CLEAN {
+            // A checkpoint that misses them on their way finds this in the frames.
+            [&*held, &*other].into_iter().for_each(|half| half.header().changed(from));
+            self.absent.split(held.page(), separator, other.page());
+            self.give_rows(held)?;
+            self.give_rows(other)?;
+        }
+        Ok(())
+    }
+
+    /// Makes in a page the changes that waited for it, unless it has them; the values that they
+    /// replace are kept for snapshots. False if it has no room for all: those that it has stay as
+    /// they are when they are made once more. An error if they do not belong there, as may be in a
+    /// damaged page.
+    fn write_rows(&self, held: &mut ExclusiveGuard<'_>, rows: &Rows) -> Result<bool, DbError> {
+        if held.node().included() >= rows.position() {
+            return Ok(true);
+        }
+        // Some need the room that others leave.
+        let has_all = self.try_rows(held, rows)? || self.try_rows(held, rows)?;
+        held.header().changed(rows.dirty_from());
+        Ok(has_all)
+    }
+
+    fn try_rows(&self, held: &mut ExclusiveGuard<'_>, rows: &Rows) -> Result<bool, DbError> {
         let (page, tree, room) = (held.page(), held.node().tree(), held.node().room());
         let refused = |what| Err(DbError::Page { page, what });
-        let mut has_ghost = false;
+        let (mut has_ghost, mut has_all) = (false, true);
         for Waiting { key, change, is_added, leaves_ghost } in rows.waiting() {
             let node = held.node();
             if node.level() != 0 || !node.covers(key) {
@@ -220,7 +260,8 @@ impl Residency {
                 return refused("lacks a record that changed meanwhile");
             }
             if !has_room(&held.edit(), key, slot, change, 0) {
-                return refused("has no room for changes that waited for it");
+                has_all = false;
+                continue;
             }
             self.versions.fill(tree, key, |value| before(held.node(), slot, value));
             let is_changed = match found || !leaves_ghost {
@@ -235,12 +276,11 @@ impl Residency {
                 has_ghost |= change.kind == WriteKind::Delete;
             }
         }
-        held.header().changed(rows.dirty_from());
         if has_ghost || held.node().has_sunk(room) {
             self.sunk.lock().push(page);
             self.has_sunk.store(true, Relaxed);
         }
-        Ok(())
+        Ok(has_all)
     }
 
     /// Pages that became emptier, or have ghosts, by changes that waited for them, since this was

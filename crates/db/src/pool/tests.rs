@@ -117,7 +117,7 @@ impl World {
     fn step(&mut self) {
         self.steps += 1;
         if self.rng.random_bool(0.02) {
-            self.window.replayed(self.steps / 2);
+            self.window.replayed((self.steps / 2).saturating_sub(1));
         }
         // For some time records are worth more than pages, then less.
         (0..10 * u64::from(self.steps % 10_000 < 5000))

@@ -109,6 +109,16 @@ impl Writeback {
         &self.wal
     }
 
+    /// True until all of the log is replayed.
+    pub(crate) fn is_replaying(&self) -> bool {
+        self.window.is_replaying()
+    }
+
+    /// Changes of records up to here are in a page, which is in a frame.
+    pub(crate) fn included_in(&self, page: u32) -> u64 {
+        self.window.included().min(self.residency.absent().lacks_from(page) - 1)
+    }
+
     /// Names a tree in hotness records: `number` for its inner nodes and leaves.
     pub(crate) fn name_tree(&self, root: u32, number: u32) {
         self.origins.write().insert(root, number);
@@ -246,7 +256,7 @@ impl Writeback {
         let origin = self.origin(node.tree(), node.level() > 0);
         let current = header.usage.activity(node.valid_bytes());
         let hotness = held.edit().next_record(origin, current, now);
-        let included = self.window.included().min(held.node().position());
+        let included = self.included_in(header.page()).min(held.node().position());
         held.edit().include(included);
         let changed = if self.space.has_deltas() { delta_of(held.bytes()) } else { None };
         header.usage.reset();

@@ -181,7 +181,7 @@ impl Trees {
         let Some(root) = self.pool.look(tree)? else { return Ok(None) };
         match root.agrees_as_root() {
             true => Ok(Some(root)),
-            false => compare(tree, None, root),
+            false => self.compare(tree, None, root),
         }
     }
 
@@ -204,7 +204,7 @@ impl Trees {
         let Some(child) = child? else { return Ok(None) };
         match child.agrees_with(parent) {
             true => Ok(Some(child)),
-            false => compare(parent.node().tree(), Some((parent, index)), child),
+            false => self.compare(parent.node().tree(), Some((parent, index)), child),
         }
     }
 
@@ -347,6 +347,39 @@ impl Trees {
             }
         }
     }
+
+    /// Compares a page that came into memory, or has a new parent, with the entry of that parent:
+    /// the store may have lost the newest version of either. A root has no parent, and is compared
+    /// with the fields that all roots have. None if one of the pages changed meanwhile, or the page
+    /// got changes that it had no room for as it came.
+    #[cold]
+    fn compare<'t>(
+        &'t self,
+        tree: u32,
+        place: Option<(&OptimisticGuard<'t>, usize)>,
+        child: OptimisticGuard<'t>,
+    ) -> Result<Option<OptimisticGuard<'t>>, DbError> {
+        let expected = match place {
+            Some((parent, index)) => Expected::of_child(parent.node(), index),
+            None => Expected::of_root(tree),
+        };
+        let parent = place.map(|(parent, _)| parent);
+        let contradiction = expected.contradiction(child.node());
+        if !child.is_unchanged() || !parent.is_none_or(OptimisticGuard::is_unchanged) {
+            return Ok(None);
+        }
+        let page = child.cached_frame().page();
+        if let Some(what) = contradiction {
+            let parent = parent.map(|parent| parent.cached_frame().page());
+            return Err(DbError::Misplaced { page, tree, parent, what });
+        }
+        if let Some(parent) = parent.filter(|_| self.pool.lacks_rows(page)) {
+            self.give_rows(*parent, child)?;
+            return Ok(None);
+        }
+        child.note_agreement(parent);
+        Ok(Some(child))
+    }
 }
 
 /// The child of a node that keys just below `key`, which is not the smallest of all, belong to. An
@@ -358,30 +391,4 @@ fn last_before(node: Node<'_>, key: &[u8]) -> usize {
         false => node.search(key).0,
     };
     behind.saturating_sub(1)
-}
-
-/// Compares a page that came into memory, or has a new parent, with the entry of that parent: the
-/// store may have lost the newest version of either. A root has no parent, and is compared with the
-/// fields that all roots have. None if one of the pages changed meanwhile.
-#[cold]
-fn compare<'t>(
-    tree: u32,
-    place: Option<(&OptimisticGuard<'t>, usize)>,
-    child: OptimisticGuard<'t>,
-) -> Result<Option<OptimisticGuard<'t>>, DbError> {
-    let expected = match place {
-        Some((parent, index)) => Expected::of_child(parent.node(), index),
-        None => Expected::of_root(tree),
-    };
-    let parent = place.map(|(parent, _)| parent);
-    let contradiction = expected.contradiction(child.node());
-    if !child.is_unchanged() || !parent.is_none_or(OptimisticGuard::is_unchanged) {
-        return Ok(None);
-    }
-    let Some(what) = contradiction else {
-        child.note_agreement(parent);
-        return Ok(Some(child));
-    };
-    let parent = parent.map(|parent| parent.cached_frame().page());
-    Err(DbError::Misplaced { page: child.cached_frame().page(), tree, parent, what })
 }

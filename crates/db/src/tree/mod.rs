@@ -10,6 +10,7 @@ mod build;
 mod find;
 pub(crate) mod leaf_cache;
 mod merge;
+mod overfull;
 mod redo;
 mod space_estimate;
 mod split;

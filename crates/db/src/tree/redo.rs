@@ -1,12 +1,13 @@
 //! Redo of changes of structure, on pages that are older than the log record.
 
 use super::Trees;
+use super::find::Leaf;
 use super::split::{add_child, cut, remove_child};
 use crate::DbError;
 use crate::mvcc::WriteKind;
 use crate::node::{NodeMut, PageBytes, restore_image};
 use crate::pages::Used;
-use crate::pool::ExclusiveGuard;
+use crate::pool::{AbsentLeaf, ExclusiveGuard};
 use crate::record::{LoggedWrite, PageChanges, Split};
 
 impl Trees {
@@ -86,17 +87,23 @@ impl Trees {
         Ok(())
     }
 
-    /// Redoes a write of a transaction, unless its leaf has it.
+    /// Redoes a write of a transaction, unless its leaf has it. If the leaf is not in memory the
+    /// write waits for it, where it can.
     pub(crate) fn redo_write(&self, write: &LoggedWrite<'_>, position: u64) -> Result<(), DbError> {
-        let leaf = self.leaf(write.tree, write.key)?;
-        if write.change.kind == WriteKind::Delete {
+        let LoggedWrite { tree, key, change } = *write;
+        let waits = |leaf: AbsentLeaf<'_, '_>| leaf.can_change(key, change).then(|| leaf.page());
+        let (page, cached) = match self.leaf_unless(tree, key, waits)? {
+            Leaf::InMemory(leaf) => (leaf.cached_frame().page(), Some(leaf)),
+            Leaf::Without(page) => (page, None),
+        };
+        if change.kind == WriteKind::Delete {
             // Its visit may have been lost, and no version is kept that would remove the ghost.
-            self.visits.note(leaf.cached_frame().page());
+            self.visits.note(page);
         }
-        if leaf.node().included() >= position && leaf.is_unchanged() {
+        if cached.is_some_and(|leaf| leaf.node().included() >= position && leaf.is_unchanged()) {
             return Ok(());
         }
-        self.apply(write.tree, write.key, write.change, position, Some(leaf.cached_frame()), |_| ())
+        self.apply(tree, key, change, position, cached.map(|leaf| leaf.cached_frame()), |_| ())
     }
 
     /// Gives a page this content unless it has a newer one.

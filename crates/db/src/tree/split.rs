@@ -17,7 +17,7 @@ use crate::record::{PAGES, PageChanges, SPLIT, Split};
 const ASCENDING: usize = 8;
 
 /// Room that a node above must have for one more child, in bytes.
-const CHILD_ROOM: usize = LONGEST_KEY + 16;
+pub(super) const CHILD_ROOM: usize = LONGEST_KEY + 16;
 
 impl Trees {
     /// Makes room for a record in the leaf that its key belongs to, and for `spare` bytes beside
@@ -51,7 +51,13 @@ impl Trees {
     /// Splits the node of a level that `key` belongs to, unless it has room for `room` bytes. If
     /// the node above has to be split first, only that is done: the caller that needs the room
     /// tries again.
-    fn split(&self, tree: u32, key: &[u8], level: usize, room: usize) -> Result<(), DbError> {
+    pub(super) fn split(
+        &self,
+        tree: u32,
+        key: &[u8],
+        level: usize,
+        room: usize,
+    ) -> Result<(), DbError> {
         loop {
             let Some((parent, node)) = self.descend(tree, key, level)? else { continue };
             // After all pages on the way are in memory: a thread that waits for a frame holds none,
@@ -138,7 +144,7 @@ impl Trees {
         error
     }
 
-    fn split_held<'t>(
+    pub(super) fn split_held<'t>(
         &'t self,
         mut parent: ExclusiveGuard<'t>,
         mut node: ExclusiveGuard<'t>,
@@ -153,7 +159,7 @@ impl Trees {
             return Err(DbError::Page { page: node.page(), what: "can't be split" });
         };
         for half in [&halves.left, &halves.right] {
-            NodeMut::of(half).include(self.window.included());
+            NodeMut::of(half).include(self.pool.included_in(node.page()));
         }
         let mut right = fresh.create()?;
         right.bytes().copy_from(&halves.right);
@@ -176,6 +182,7 @@ impl Trees {
         };
         right.changed_by(logged.position());
         node.replace(&halves.left, logged.position());
+        self.pool.split_rows(&mut node, &halves.separator, &mut right)?;
         add_child(&mut parent, &halves.separator, right.page());
         parent.changed();
         parent.changed_by(logged.position());

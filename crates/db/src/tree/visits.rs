@@ -137,25 +137,30 @@ impl Trees {
     /// Visits a leaf: removes its ghosts that no snapshot sees, and merges it with a neighbour if
     /// it is so empty that both fit into one page.
     fn visit(&self, due: Due) -> Result<(), DbError> {
+        let Some((tree, lower)) = self.place_of_leaf(due.page)? else { return Ok(()) };
+        self.remove_ghosts(tree, &lower)?;
+        self.merge(tree, &lower, 0, due.is_last).map(drop)
+    }
+
+    /// The tree of a page, and its smallest key; none if it is not in use.
+    pub(super) fn place_of_leaf(&self, page: u32) -> Result<Option<(u32, Vec<u8>)>, DbError> {
         let mut lower = Vec::new();
-        let tree = loop {
-            if self.pool.is_unused(due.page) {
-                return Ok(());
+        loop {
+            if self.pool.is_unused(page) {
+                return Ok(None);
             }
-            let seen = match self.pool.look(due.page) {
+            let seen = match self.pool.look(page) {
                 // It may have been freed meanwhile.
-                Err(_) if self.pool.is_unused(due.page) => return Ok(()),
+                Err(_) if self.pool.is_unused(page) => return Ok(None),
                 seen => seen?,
             };
             let Some(seen) = seen else { continue };
             seen.node().lower(&mut lower);
             let tree = seen.node().tree();
             if seen.is_unchanged() {
-                break tree;
+                return Ok(Some((tree, lower)));
             }
-        };
-        self.remove_ghosts(tree, &lower)?;
-        self.merge(tree, &lower, 0, due.is_last).map(drop)
+        }
     }
 
     /// Removes the ghosts that no snapshot sees from the leaf that a key belongs to.

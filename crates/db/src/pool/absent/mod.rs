@@ -12,7 +12,7 @@
 //! Rows also *wait* for their page: records that were put or deleted, whether or not anybody has
 //! read them. The page gets them when it comes into a frame: as something else needs it, as the log
 //! has to be cut, or as the memory is needed here. What an absent page has free is known, so that
-//! all that waits for it fits.
+//! all that waits for it fits; but not while the log is replayed.
 //!
 //! Both share one budget. Deltas have a part of it for sure: beyond that the oldest is written
 //! first. If rows that wait take most of the rest, that is a small part, as what waits saves reads,
@@ -347,8 +347,8 @@ impl AbsentCache {
             state.change(slot, |parts| parts.delta.keep(delta));
         }
         state.alter(page, |parts| {
-            assert!(!parts.rows.is_dirty(), "page {page} lacked changes of rows in its frame");
-            if !parts.rows.is_empty() {
+            // A page that had no room for what waits leaves as it came.
+            if !parts.rows.is_empty() && !parts.rows.is_dirty() {
                 parts.rows.take_values(node);
             }
         });
@@ -382,21 +382,42 @@ impl AbsentCache {
     }
 
     /// Lets `give` write to a page the rows that changed here, and enter it in the table. From then
-    /// on its parts are there alone; after an error they are still here, and the delta is in use.
+    /// on its parts are there alone, but for rows that it has no room for: then `give` returns
+    /// false. After an error they are still here, and the delta is in use.
     pub(crate) fn give_back(
         &self,
         page: u32,
-        give: impl FnOnce(Option<&Rows>) -> Result<(), DbError>,
-    ) -> Result<(), DbError> {
+        give: impl FnOnce(Option<&Rows>) -> Result<bool, DbError>,
+    ) -> Result<bool, DbError> {
         let mut state = self.state(page);
         let parts = state.slots.find(page).map(|slot| state.slots.parts(slot));
         debug_assert!(parts.is_none_or(|parts| !parts.delta.is_here()), "it was borrowed");
-        give(parts.map(|parts| &parts.rows).filter(|rows| rows.is_dirty()))?;
+        let has_all = give(parts.map(|parts| &parts.rows).filter(|rows| rows.is_dirty()))?;
         state.alter(page, |parts| {
             parts.delta = Delta::default();
-            parts.rows.drop_values();
+            if has_all {
+                parts.rows.drop_values();
+            }
         });
-        Ok(())
+        Ok(has_all)
+    }
+
+    /// The log position of the first change of rows that a page lacks; [`CLEAN`] if it lacks none.
+    pub(crate) fn lacks_from(&self, page: u32) -> u64 {
+        let state = self.state(page);
+        state.slots.find(page).map_or(CLEAN, |slot| state.slots.parts(slot).rows.dirty_from())
+    }
+
+    /// A page that lacks changes of rows was split: those from `separator` on wait for the other
+    /// page. The latches of both are held, and their frames need the log for these changes.
+    pub(crate) fn split(&self, page: u32, separator: &[u8], other: u32) {
+        let mut moved = Rows::default();
+        self.state(page).alter(page, |parts| moved = parts.rows.split_off(separator));
+        if !moved.is_empty() {
+            let mut state = self.state(other);
+            let slot = state.slot(other);
+            state.change(slot, |parts| parts.rows = moved);
+        }
     }
 
     /// Forgets all parts of a page, which is free. If some of them are changes, `keep_log` gets the

@@ -328,6 +328,19 @@ impl Rows {
         *self = Rows::of(left);
     }
 
+    /// Takes the records from a key on: another page has them now.
+    pub(crate) fn split_off(&mut self, separator: &[u8]) -> Rows {
+        let begin = || Rows::begin(self.position(), self.dirty_from());
+        let (mut left, mut right) = (begin(), begin());
+        for at in self.all() {
+            let is_right = self.bytes[at.key()] >= *separator;
+            let side = if is_right { &mut right } else { &mut left };
+            side.extend_from_slice(&self.bytes[at.begin..at.end]);
+        }
+        *self = Rows::of(left);
+        Rows::of(right)
+    }
+
     /// True if the page lacks values.
     pub(crate) fn is_dirty(&self) -> bool {
         self.dirty_from() != CLEAN

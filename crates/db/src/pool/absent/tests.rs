@@ -104,7 +104,7 @@ fn rows_that_were_used_stay_and_pages_that_lack_changes_are_named() {
         .give_back(16, |rows| {
             let waiting = rows.unwrap().waiting().map(|one| (one.key, one.change.value));
             assert!(waiting.eq([(&[16][..], &[16; 100][..])]));
-            Ok(())
+            Ok(true)
         })
         .unwrap();
     assert_eq!((cache.needs_log_from(), get(&cache, 16)), (CLEAN, false), "it is in the page");

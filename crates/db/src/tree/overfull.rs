@@ -1,0 +1,234 @@
+//! Leaves that had no room for all changes that waited for them: they are split.
+//!
+//! While the log is replayed changes wait for leaves of which nobody knows yet how full they are.
+//! Such a leaf comes into memory without some of them, and no descent passes to it before it has
+//! them all.
+
+use super::Trees;
+use super::split::{CHILD_ROOM, hold_both};
+use crate::DbError;
+use crate::pool::OptimisticGuard;
+
+impl Trees {
+    /// Gives a leaf the changes that it had no room for, or splits it. The caller tries again.
+    #[cold]
+    pub(super) fn give_rows<'t>(
+        &'t self,
+        parent: OptimisticGuard<'t>,
+        leaf: OptimisticGuard<'t>,
+    ) -> Result<(), DbError> {
+        let page = leaf.cached_frame().page();
+        let Some(mut held) = leaf.lock() else { return Ok(()) };
+        if self.pool.give_rows(&mut held)? {
+            return Ok(());
+        }
+        let (mut lower, tree) = (Vec::new(), held.node().tree());
+        held.node().lower(&mut lower);
+        drop(held);
+        let fresh = self.fresh()?;
+        let Some(leaf) = self.pool.look(page)? else { return Ok(()) };
+        let Some((parent, leaf)) = hold_both(parent, leaf) else { return Ok(()) };
+        if !self.pool.lacks_rows(page) {
+            return Ok(());
+        }
+        if parent.node().room() < CHILD_ROOM {
+            drop((parent, leaf, fresh));
+            return self.split(tree, &lower, 1, CHILD_ROOM);
+        }
+        self.split_held(parent, leaf, fresh, &lower)
+    }
+
+    /// Gives leaves the changes that they had no room for as they came into memory, and that need
+    /// the log from before `position`.
+    pub(crate) fn give_rows_before(&self, position: u64) -> Result<(), DbError> {
+        for page in self.pool.lacking(position) {
+            let Some((tree, lower)) = self.place_of_leaf(page)? else { continue };
+            self.leaf(tree, &lower)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use frostline_store::Cleaning;
+    use frostline_zone::{Device, Shape, in_memory};
+
+    use crate::mvcc::{WriteKind, WriteSet};
+    use crate::record::{TRANSACTION, put_writes};
+    use crate::{Create, Db, Direction, Options};
+
+    /// Numbers of records, and the length of their values.
+    type Records = BTreeMap<u32, usize>;
+
+    fn value(n: u32, len: usize) -> Vec<u8> {
+        vec![n as u8; len]
+    }
+
+    struct World {
+        device: Arc<dyn Device>,
+        expected: Records,
+    }
+
+    impl World {
+        /// A database that was closed: even numbers, nine to a leaf.
+        fn new() -> World {
+            let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
+            let device: Arc<dyn Device> = in_memory(&shape).unwrap();
+            Db::create(&device, &Create { log_bytes: Some(4 << 20), ..Create::default() }).unwrap();
+            let expected: Records = (0..900).map(|n| (2 * n, 400)).collect();
+            let world = World { device, expected };
+            let db = world.open();
+            let table = db.create_table("t").unwrap();
+            for (&n, &len) in &world.expected {
+                let mut transaction = db.begin().unwrap();
+                transaction.put(table, &n.to_be_bytes(), &value(n, len)).unwrap();
+                transaction.commit().unwrap();
+            }
+            db.close().unwrap();
+            world
+        }
+
+        fn open(&self) -> Db {
+            let options = Options {
+                buffer_bytes: 100 * 4096,
+                background: false,
+                cleaning: Cleaning::Inline,
+                ..Options::default()
+            };
+            Db::open(&self.device, &options).unwrap()
+        }
+
+        /// Logs a commit that is made in no leaf: a crash right after it may leave it so.
+        fn log(&mut self, db: &Db, changes: &[(u32, Option<usize>)]) {
+            let (mut writes, root) = (WriteSet::default(), db.table("t").unwrap().root);
+            for &(n, len) in changes {
+                match len {
+                    Some(len) => {
+                        writes.set(root, &n.to_be_bytes(), WriteKind::Put, &value(n, len));
+                        self.expected.insert(n, len);
+                    }
+                    None => {
+                        writes.set(root, &n.to_be_bytes(), WriteKind::Delete, &[]);
+                        self.expected.remove(&n);
+                    }
+                }
+            }
+            let mut record = Vec::new();
+            put_writes(&writes, &mut record);
+            let wal = db.core().trees.wal();
+            let (end, ()) = wal.append(TRANSACTION, &[&record], |_| ()).unwrap();
+            wal.wait(end).unwrap();
+        }
+
+        fn compare(&self, db: &Db) {
+            let look = db.begin_read().unwrap();
+            let mut scan = look.scan(db.table("t").unwrap(), &[], Direction::Forward);
+            for (&n, &len) in &self.expected {
+                let (key, value) = (n.to_be_bytes(), value(n, len));
+                assert_eq!(scan.next().unwrap(), Some((&key[..], &value[..])), "{n}");
+            }
+            assert_eq!(scan.next().unwrap(), None);
+        }
+    }
+
+    /// New records in the first leaf, which has no room for them.
+    const NEW: [(u32, Option<usize>); 4] =
+        [(1, Some(500)), (5, Some(500)), (9, Some(500)), (11, Some(500))];
+
+    /// A database after a crash right after these records were logged, and a delete.
+    fn crashed() -> (World, Db) {
+        let mut world = World::new();
+        let db = world.open();
+        world.log(&db, &NEW);
+        world.log(&db, &[(0, None)]);
+        drop(db);
+        let db = world.open();
+        assert_eq!(db.recovered().commits, 2);
+        (world, db)
+    }
+
+    #[test]
+    fn recovery_reads_no_leaf_whose_records_were_put_or_deleted() {
+        let mut world = World::new();
+        let db = world.open();
+        let all: Vec<_> = (0..900).step_by(9).map(|n| (2 * n, Some(390))).collect();
+        world.log(&db, &all);
+        drop(db);
+        let db = world.open();
+        assert_eq!(db.recovered().commits, 1);
+        let read = || db.core().trees.pool.counters.read.load(Relaxed);
+        assert!(read() < 10, "{} pages", read());
+        world.compare(&db);
+        assert!(read() >= 100, "{} pages", read());
+    }
+
+    #[test]
+    fn a_leaf_without_room_for_what_waited_is_split_when_it_is_read() {
+        let (world, db) = crashed();
+        let used = db.core().trees.pages.used();
+        world.compare(&db);
+        assert_eq!(db.core().trees.pages.used(), used + 1);
+        let check = db.check().unwrap();
+        assert!(check.findings.is_empty(), "{:?}", check.findings);
+        world.compare(&db);
+    }
+
+    #[test]
+    fn a_checkpoint_splits_it_too_and_releases_the_log() {
+        let (world, db) = crashed();
+        db.checkpoint().unwrap();
+        let wal = db.core().trees.wal();
+        wal.wait(wal.end()).unwrap();
+        drop(db);
+        let db = world.open();
+        assert_eq!(db.recovered().commits, 0);
+        world.compare(&db);
+    }
+
+    #[test]
+    fn what_waits_for_a_leaf_that_was_split_survives_the_next_crash() {
+        let (mut world, db) = crashed();
+        // The split is in the log, and what waited is in no image of it.
+        let root = db.table("t").unwrap().root;
+        db.core().trees.leaf(root, &0u32.to_be_bytes()).unwrap();
+        world.log(&db, &[(3, Some(10))]);
+        drop(db);
+        let db = world.open();
+        assert!(db.recovered().structure > 0);
+        world.compare(&db);
+        let check = db.check().unwrap();
+        assert!(check.findings.is_empty(), "{:?}", check.findings);
+    }
+
+    #[test]
+    fn a_leaf_that_leaves_memory_before_it_is_split_comes_back_with_what_waits() {
+        let (world, db) = crashed();
+        let pool = &db.core().trees.pool;
+        let lacking = pool.lacking(u64::MAX);
+        assert_eq!(lacking.len(), 1);
+        let loads = || {
+            let before = pool.counters.read.load(Relaxed);
+            pool.make_room().unwrap();
+            pool.load_together(lacking.iter().copied());
+            pool.counters.read.load(Relaxed) > before
+        };
+        assert!(loads());
+        let mut came_back = 0;
+        for _ in 0..30 {
+            // There are more leaves than frames.
+            let look = db.begin_read().unwrap();
+            for n in (100..900).step_by(8) {
+                look.get(db.table("t").unwrap(), &(2 * n as u32).to_be_bytes()).unwrap();
+            }
+            came_back += u32::from(loads());
+            assert!(pool.lacks_rows(lacking[0]));
+        }
+        assert!(came_back > 0);
+        world.compare(&db);
+    }
+}
