@@ -1,18 +1,14 @@
-//! LMDB: a copy-on-write B+-tree in a mapped file, in C. One writer at a time.
+//! LMDB: a copy-on-write B+-tree in a mapped file, in C. One writer at a time. All tables share one
+//! tree, also because no key of LMDB is empty.
 
 use frostline_workload::{Access, Direction, Engine, Ticket, Transaction, VisitRow};
 use heed::types::Bytes;
 use heed::{Env, EnvFlags, EnvOpenOptions, Error, RoTxn, RwTxn, WithoutTls};
 
+use super::prefix::{Table, Tables};
 use super::{Failure, Peer};
 use crate::conditions::Conditions;
 use crate::tickets::Tickets;
-
-/// A table.
-pub type Table = heed::Database<Bytes, Bytes>;
-
-/// The most tables that a workload has.
-const TABLES: u32 = 32;
 
 /// The addresses that are mapped for each expected byte: a file grows into them.
 const MAPPED: u64 = 16;
@@ -20,8 +16,13 @@ const MAPPED: u64 = 16;
 /// LMDB.
 pub struct Lmdb {
     environment: Env<WithoutTls>,
+    records: Records,
+    tables: Tables,
     tickets: Tickets,
 }
+
+/// The tree of all records.
+type Records = heed::Database<Bytes, Bytes>;
 
 impl Peer for Lmdb {
     type Engine = Self;
@@ -31,8 +32,13 @@ impl Peer for Lmdb {
         std::fs::create_dir(&path)?;
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         let mapped = (conditions.expected * MAPPED).next_multiple_of(1 << 20);
-        options.map_size(usize::try_from(mapped)?).max_dbs(TABLES);
-        Ok(Lmdb { environment: open(&mut options, &path)?, tickets: Tickets::default() })
+        options.map_size(usize::try_from(mapped)?);
+        let environment = open(&mut options, &path)?;
+        let mut transaction = environment.write_txn()?;
+        let records = environment.create_database(&mut transaction, None)?;
+        transaction.commit()?;
+        let (tables, tickets) = (Tables::default(), Tickets::default());
+        Ok(Lmdb { environment, records, tables, tickets })
     }
 
     fn engine(&self) -> &Self {
@@ -70,10 +76,7 @@ impl Engine for Lmdb {
     type Transaction<'e> = LmdbTransaction<'e>;
 
     fn table(&self, name: &str) -> Result<Table, Error> {
-        let mut transaction = self.environment.write_txn()?;
-        let table = self.environment.create_database(&mut transaction, Some(name))?;
-        transaction.commit()?;
-        Ok(table)
+        Ok(self.tables.open(name))
     }
 
     fn begin(&self, access: Access) -> Result<LmdbTransaction<'_>, Error> {
@@ -81,7 +84,7 @@ impl Engine for Lmdb {
             Access::ReadOnly => Kind::Read(self.environment.read_txn()?),
             Access::ReadWrite => Kind::Write(self.environment.write_txn()?),
         };
-        Ok(LmdbTransaction { tickets: &self.tickets, kind })
+        Ok(LmdbTransaction { records: self.records, tickets: &self.tickets, kind })
     }
 
     fn is_conflict(_: &Error) -> bool {
@@ -99,6 +102,7 @@ impl Engine for Lmdb {
 
 /// A transaction of LMDB.
 pub struct LmdbTransaction<'e> {
+    records: Records,
     tickets: &'e Tickets,
     kind: Kind<'e>,
 }
@@ -131,18 +135,21 @@ impl Transaction for LmdbTransaction<'_> {
     type Error = Error;
 
     fn get(&mut self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
-        let Some(found) = table.get(self.reader(), key)? else { return Ok(false) };
+        let found = self.records.get(self.reader(), &table.key(key))?;
+        let Some(found) = found else { return Ok(false) };
         value.clear();
         value.extend_from_slice(found);
         Ok(true)
     }
 
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        table.put(self.writer()?, key, value)
+        let records = self.records;
+        records.put(self.writer()?, &table.key(key), value)
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), Error> {
-        table.delete(self.writer()?, key)?;
+        let records = self.records;
+        records.delete(self.writer()?, &table.key(key))?;
         Ok(())
     }
 
@@ -154,11 +161,15 @@ impl Transaction for LmdbTransaction<'_> {
         visit: VisitRow<'_>,
     ) -> Result<(), Error> {
         use std::ops::Bound::{Included, Unbounded};
-        let reader = self.reader();
+        let (reader, bound) = (self.reader(), table.key(bound));
         match direction {
-            Direction::Forward => show(table.range(reader, &(Included(bound), Unbounded))?, visit),
+            Direction::Forward => {
+                let range = (Included(&bound[..]), Unbounded);
+                show(table, self.records.range(reader, &range)?, visit)
+            }
             Direction::Backward => {
-                show(table.rev_range(reader, &(Unbounded, Included(bound)))?, visit)
+                let range = (Unbounded, Included(&bound[..]));
+                show(table, self.records.rev_range(reader, &range)?, visit)
             }
         }
     }
@@ -175,11 +186,13 @@ impl Transaction for LmdbTransaction<'_> {
 }
 
 fn show<'t>(
+    table: Table,
     records: impl Iterator<Item = Result<(&'t [u8], &'t [u8]), Error>>,
     visit: VisitRow<'_>,
 ) -> Result<(), Error> {
     for record in records {
         let (key, value) = record?;
+        let Some(key) = table.own(key) else { break };
         if visit(key, value).is_break() {
             break;
         }
