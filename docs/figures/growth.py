@@ -128,4 +128,6 @@ def main(program, folder, *wanted):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     main(*sys.argv[1:])

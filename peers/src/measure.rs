@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use frostline_db::Db;
 use frostline_workload::tpcc::{Scale, Tpcc};
 use frostline_workload::ycsb::{LoadOrder, NamedMix, Ycsb};
-use frostline_workload::{Condition, Engine, LoadProgress, Loading, Workload, driver, tpcc, ycsb};
+use frostline_workload::{Condition, LoadProgress, Loading, Workload, driver, tpcc, ycsb};
 use serde::{Deserialize, Serialize};
 
 use crate::counted::Counted;
 #[cfg(feature = "rocksdb")]
 use crate::engines::rocksdb::RocksDb;
 use crate::engines::{
-    Failure, Peer, bf_tree::BfTree, fjall::Fjall, frostline::Frostline, lmdb::Lmdb, redb::Redb,
-    sqlite::Sqlite,
+    Failure, Peer, bf_tree::BfTree, fjall::Fjall, lmdb::Lmdb, redb::Redb, sqlite::Sqlite,
 };
 use crate::job::{Job, Load};
 use crate::samples::{Sampler, memory, space};
@@ -70,7 +70,7 @@ pub fn run(job: &Job) -> Result<Measured, Failure> {
         }
         "bf-tree" => on::<BfTree>(job),
         "fjall" => on::<Fjall>(job),
-        "frostline" => on::<Frostline>(job),
+        "frostline" => on::<Db>(job),
         "lmdb" => on::<Lmdb>(job),
         "redb" => on::<Redb>(job),
         #[cfg(feature = "rocksdb")]
@@ -81,8 +81,8 @@ pub fn run(job: &Job) -> Result<Measured, Failure> {
 }
 
 fn on<P: Peer>(job: &Job) -> Result<Measured, Failure> {
-    let peer = P::create(&job.conditions())?;
-    let counted = Counted::new(peer.engine());
+    let (peer, settings) = P::create(&job.conditions())?;
+    let counted = Counted::new(&peer);
     let run = Run { job, peer: &peer, engine: &counted };
     let measured = match &job.load {
         Load::Ycsb { records, value_bytes, mix, distribution } => {
@@ -99,7 +99,7 @@ fn on<P: Peer>(job: &Job) -> Result<Measured, Failure> {
         }
     };
     peer.close()?;
-    Ok(measured)
+    Ok(Measured { settings, ..measured })
 }
 
 fn ycsb_options(
@@ -130,18 +130,18 @@ type Ran<'e, T, E> = frostline_workload::Result<T, Counted<'e, E>>;
 struct Run<'r, 'e, P: Peer> {
     job: &'r Job,
     peer: &'r P,
-    engine: &'r Counted<'e, P::Engine>,
+    engine: &'r Counted<'e, P>,
 }
 
 impl<'e, P: Peer> Run<'_, 'e, P> {
-    fn all<W: Workload<Counted<'e, P::Engine>>>(
+    fn all<W: Workload<Counted<'e, P>>>(
         &self,
         workload: &W,
-        load: impl FnOnce(Loading) -> Ran<'e, LoadProgress, P::Engine>,
-        check: impl FnOnce() -> Ran<'e, Vec<Condition>, P::Engine>,
+        load: impl FnOnce(Loading) -> Ran<'e, LoadProgress, P>,
+        check: impl FnOnce() -> Ran<'e, Vec<Condition>, P>,
     ) -> Result<Measured, Failure>
     where
-        <P::Engine as Engine>::Error: 'static,
+        P::Error: 'static,
     {
         let begin = Instant::now();
         load(Loading { threads: 1, seed: self.job.seed })?;
@@ -164,10 +164,7 @@ impl<'e, P: Peer> Run<'_, 'e, P> {
         }
     }
 
-    fn measure<W: Workload<Counted<'e, P::Engine>>>(
-        &self,
-        workload: &W,
-    ) -> Result<Measured, Failure> {
+    fn measure<W: Workload<Counted<'e, P>>>(&self, workload: &W) -> Result<Measured, Failure> {
         let sampler = Sampler::new(&self.job.directory)?;
         let options = self.options(self.job.operations, 2);
         let (mut most_memory, mut most_space) = (0, 0);
@@ -184,7 +181,6 @@ impl<'e, P: Peer> Run<'_, 'e, P> {
         let latency = report.latency();
         Ok(Measured {
             engine: self.job.engine.clone(),
-            settings: self.peer.settings(),
             operations: report.done(),
             retries: report.kinds.iter().map(|kind| kind.retries).sum(),
             seconds: report.elapsed.as_secs_f64(),

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
+use frostline_db::Db;
 use frostline_peers::conditions::{Conditions, Placement};
 use frostline_peers::counted::Counted;
 use frostline_peers::engines::fjall::Fjall;
-use frostline_peers::engines::frostline::Frostline;
 use frostline_peers::engines::lmdb::Lmdb;
 use frostline_peers::engines::redb::Redb;
 #[cfg(feature = "rocksdb")]
@@ -15,7 +15,7 @@ use frostline_peers::engines::{Peer, SINGLE_RECORDS, TRANSACTIONAL};
 use frostline_peers::job::{Job, Load};
 use frostline_peers::measure;
 use frostline_workload::tpcc::{Scale, Tpcc, TpccOptions};
-use frostline_workload::{Access, Direction, Engine, Loading, Transaction, driver};
+use frostline_workload::{Access, Direction, Loading, Transaction, driver};
 
 /// More bytes than the note of what was loaded takes, which lies beside the data in a table of its
 /// own.
@@ -34,7 +34,7 @@ macro_rules! on_each {
         }
         #[test]
         fn frostline() {
-            super::$function::<super::Frostline>();
+            super::$function::<super::Db>();
         }
         #[test]
         fn redb() {
@@ -66,7 +66,7 @@ mod what_is_not_committed_is_not_there {
 
 fn with_engine<P: Peer>(use_it: impl FnOnce(&P)) {
     let directory = tempfile::tempdir().unwrap();
-    let peer = P::create(&Conditions {
+    let (peer, _) = P::create(&Conditions {
         directory: directory.path().to_owned(),
         memory: 4 << 20,
         log: 8 << 20,
@@ -81,7 +81,7 @@ fn with_engine<P: Peer>(use_it: impl FnOnce(&P)) {
 
 fn tpcc<P: Peer>() {
     with_engine(|peer: &P| {
-        let engine = Counted::new(peer.engine());
+        let engine = Counted::new(peer);
         let scale = Scale { warehouses: 2, items: 200, customers: 60 };
         let tpcc = Tpcc::open(&engine, TpccOptions { scale, steady: false }).unwrap();
         tpcc.load(&engine, Loading::default(), &mut |_| true).unwrap();
@@ -104,8 +104,7 @@ fn tpcc<P: Peer>() {
 }
 
 fn records<P: Peer>() {
-    with_engine(|peer: &P| {
-        let engine = peer.engine();
+    with_engine(|engine: &P| {
         let (one, two) = (engine.table("one").unwrap(), engine.table("two").unwrap());
         let mut transaction = engine.begin(Access::ReadWrite).unwrap();
         for key in [3, 1, 2] {
@@ -146,8 +145,7 @@ where
 }
 
 fn rolled_back<P: Peer>() {
-    with_engine(|peer: &P| {
-        let engine = peer.engine();
+    with_engine(|engine: &P| {
         let table = engine.table("table").unwrap();
         let mut transaction = engine.begin(Access::ReadWrite).unwrap();
         transaction.put(table, b"key", b"value").unwrap();

@@ -2,11 +2,11 @@
 //! page. It has no transactions: what one changes is changed at once.
 
 use std::io::Error;
-use std::sync::{Mutex, PoisonError};
 
 use bf_tree::{Config, LeafInsertResult, LeafReadResult, ScanReturnField, StorageBackend};
 use frostline_workload::{Access, Direction, Engine, Ticket, Transaction, VisitRow};
 
+use super::prefix::{Table, Tables};
 use super::{Failure, Peer};
 use crate::conditions::Conditions;
 use crate::tickets::Tickets;
@@ -17,16 +17,12 @@ const LONGEST_RECORD: usize = 1024;
 /// Bf-Tree.
 pub struct BfTree {
     tree: bf_tree::BfTree,
-    /// Names of tables, by number.
-    tables: Mutex<Vec<String>>,
+    tables: Tables,
     tickets: Tickets,
-    settings: String,
 }
 
 impl Peer for BfTree {
-    type Engine = Self;
-
-    fn create(conditions: &Conditions) -> Result<Self, Failure> {
+    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let memory = largest_power_of_two(conditions.memory);
         let mut config = Config::new(conditions.directory.join("bf-tree"), memory as usize);
         config.cb_max_record_size(LONGEST_RECORD).storage_backend(match conditions.direct {
@@ -41,15 +37,8 @@ impl Peer for BfTree {
             memory >> 10,
             if conditions.direct { "O_DIRECT" } else { "page cache" },
         );
-        Ok(BfTree { tree, tables: Mutex::default(), tickets: Tickets::default(), settings })
-    }
-
-    fn engine(&self) -> &Self {
-        self
-    }
-
-    fn settings(&self) -> String {
-        self.settings.clone()
+        let (tables, tickets) = (Tables::default(), Tickets::default());
+        Ok((BfTree { tree, tables, tickets }, settings))
     }
 
     fn durable_points(&self) -> Result<u64, Failure> {
@@ -67,21 +56,15 @@ fn largest_power_of_two(memory: u64) -> u64 {
 
 impl Engine for BfTree {
     type Error = Error;
-    /// There is one tree. This byte begins the keys of a table.
-    type Table = u8;
+    type Table = Table;
     type Transaction<'e> = Operations<'e>;
 
-    fn table(&self, name: &str) -> Result<u8, Error> {
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = tables.iter().position(|known| known == name).unwrap_or(tables.len());
-        if number == tables.len() {
-            tables.push(name.to_owned());
-        }
-        u8::try_from(number).map_err(Error::other)
+    fn table(&self, name: &str) -> Result<Table, Error> {
+        Ok(self.tables.open(name))
     }
 
     fn begin(&self, _: Access) -> Result<Operations<'_>, Error> {
-        Ok(Operations { engine: self, key: Vec::new(), wrote: false })
+        Ok(Operations { engine: self, wrote: false })
     }
 
     fn is_conflict(_: &Error) -> bool {
@@ -100,27 +83,16 @@ impl Engine for BfTree {
 /// Operations one after the other: they are not undone if they are not committed.
 pub struct Operations<'e> {
     engine: &'e BfTree,
-    /// Number of the table and key of the last operation.
-    key: Vec<u8>,
     wrote: bool,
 }
 
-impl Operations<'_> {
-    fn set_key(&mut self, table: u8, key: &[u8]) {
-        self.key.clear();
-        self.key.push(table);
-        self.key.extend_from_slice(key);
-    }
-}
-
 impl Transaction for Operations<'_> {
-    type Table = u8;
+    type Table = Table;
     type Error = Error;
 
-    fn get(&mut self, table: u8, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
-        self.set_key(table, key);
+    fn get(&mut self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
         value.resize(LONGEST_RECORD, 0);
-        match self.engine.tree.read(&self.key, value) {
+        match self.engine.tree.read(&table.key(key), value) {
             LeafReadResult::Found(bytes) => {
                 value.truncate(bytes as usize);
                 Ok(true)
@@ -130,25 +102,23 @@ impl Transaction for Operations<'_> {
         }
     }
 
-    fn put(&mut self, table: u8, key: &[u8], value: &[u8]) -> Result<(), Error> {
+    fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.wrote = true;
-        self.set_key(table, key);
-        match self.engine.tree.insert(&self.key, value) {
+        match self.engine.tree.insert(&table.key(key), value) {
             LeafInsertResult::Success => Ok(()),
             LeafInsertResult::InvalidKV(why) => Err(Error::other(why)),
         }
     }
 
-    fn delete(&mut self, table: u8, key: &[u8]) -> Result<(), Error> {
+    fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), Error> {
         self.wrote = true;
-        self.set_key(table, key);
-        self.engine.tree.delete(&self.key);
+        self.engine.tree.delete(&table.key(key));
         Ok(())
     }
 
     fn scan(
         &mut self,
-        table: u8,
+        table: Table,
         bound: &[u8],
         direction: Direction,
         visit: VisitRow<'_>,
@@ -156,14 +126,14 @@ impl Transaction for Operations<'_> {
         if direction == Direction::Backward {
             return Err(Error::other("bf-tree does not scan backward"));
         }
-        self.set_key(table, bound);
         let mut records = (self.engine.tree)
-            .scan_with_count(&self.key, usize::MAX, ScanReturnField::KeyAndValue)
+            .scan_with_count(&table.key(bound), usize::MAX, ScanReturnField::KeyAndValue)
             .map_err(|why| Error::other(format!("{why:?}")))?;
         let mut record = [0; LONGEST_RECORD];
         while let Some((key, value)) = records.next(&mut record) {
             let (key, value) = record[..key + value].split_at(key);
-            if key[0] != table || visit(&key[1..], value).is_break() {
+            let Some(key) = table.own(key) else { break };
+            if visit(key, value).is_break() {
                 break;
             }
         }

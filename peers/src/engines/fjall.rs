@@ -27,7 +27,6 @@ pub struct Fjall {
     records: OptimisticTxKeyspace,
     tables: Tables,
     tickets: Tickets,
-    settings: String,
 }
 
 /// Why an operation failed.
@@ -45,9 +44,7 @@ pub enum Error {
 }
 
 impl Peer for Fjall {
-    type Engine = Self;
-
-    fn create(conditions: &Conditions) -> Result<Self, Failure> {
+    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let cache = conditions.memory / 2;
         let memtable = (conditions.memory - cache) / 2;
         let log = conditions.log.max(LEAST_LOG);
@@ -72,15 +69,7 @@ impl Peer for Fjall {
             log >> 20,
         );
         let (tables, tickets) = (Tables::default(), Tickets::default());
-        Ok(Fjall { database, records, tables, tickets, settings })
-    }
-
-    fn engine(&self) -> &Self {
-        self
-    }
-
-    fn settings(&self) -> String {
-        self.settings.clone()
+        Ok((Fjall { database, records, tables, tickets }, settings))
     }
 
     fn durable_points(&self) -> Result<u64, Failure> {

@@ -18,16 +18,8 @@ const CHUNKS: u64 = 2 << 20;
 /// leaves it there.
 const COMMIT_DELAY: Duration = Duration::from_secs(10);
 
-/// Frostline.
-pub struct Frostline {
-    db: Db,
-    settings: String,
-}
-
-impl Peer for Frostline {
-    type Engine = Db;
-
-    fn create(conditions: &Conditions) -> Result<Self, Failure> {
+impl Peer for Db {
+    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let (bytes, zone_bytes) = (device_bytes(conditions), zone_bytes(conditions));
         let shape = Shape { bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
         let uri = format!("file:{}", conditions.directory.join("zones").display());
@@ -48,24 +40,15 @@ impl Peer for Frostline {
             commit_delay: COMMIT_DELAY,
             ..Options::default()
         };
-        let db = Db::open(&device, &options)?;
-        Ok(Frostline { db, settings: describe(conditions, pages) })
-    }
-
-    fn engine(&self) -> &Db {
-        &self.db
-    }
-
-    fn settings(&self) -> String {
-        self.settings.clone()
+        Ok((Db::open(&device, &options)?, describe(conditions, pages)))
     }
 
     fn durable_points(&self) -> Result<u64, Failure> {
-        Ok(self.db.stats()?.log.flushes)
+        Ok(self.stats()?.log.flushes)
     }
 
     fn own_counters(&self) -> Result<Vec<(&'static str, u64)>, Failure> {
-        let stats = self.db.stats()?;
+        let stats = self.stats()?;
         let written = stats.store.written;
         Ok(vec![
             ("pages of trees", written.user_bytes),
@@ -78,7 +61,7 @@ impl Peer for Frostline {
     }
 
     fn close(self) -> Result<(), Failure> {
-        Ok(self.db.close()?)
+        Ok(Db::close(self)?)
     }
 }
 

@@ -25,9 +25,7 @@ pub struct Lmdb {
 type Records = heed::Database<Bytes, Bytes>;
 
 impl Peer for Lmdb {
-    type Engine = Self;
-
-    fn create(conditions: &Conditions) -> Result<Self, Failure> {
+    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let path = conditions.directory.join("lmdb");
         std::fs::create_dir(&path)?;
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
@@ -38,17 +36,9 @@ impl Peer for Lmdb {
         let records = environment.create_database(&mut transaction, None)?;
         transaction.commit()?;
         let (tables, tickets) = (Tables::default(), Tickets::default());
-        Ok(Lmdb { environment, records, tables, tickets })
-    }
-
-    fn engine(&self) -> &Self {
-        self
-    }
-
-    fn settings(&self) -> String {
-        "LMDB, by heed 0.22: a mapped file in the page cache, which no setting limits; commits \
-         without a sync, and a sync as durable point"
-            .to_owned()
+        let settings = "LMDB, by heed 0.22: a mapped file in the page cache, which no setting limits; \
+                        commits without a sync, and a sync as durable point";
+        Ok((Lmdb { environment, records, tables, tickets }, settings.to_owned()))
     }
 
     fn durable_points(&self) -> Result<u64, Failure> {
@@ -60,7 +50,7 @@ impl Peer for Lmdb {
     }
 }
 
-#[expect(unsafe_code, reason = "the file is mapped, and a fresh directory's is nobody else's")]
+#[expect(unsafe_code, reason = "LMDB maps a file; no other process opens one in a fresh directory")]
 fn open(
     options: &mut EnvOpenOptions<WithoutTls>,
     path: &std::path::Path,

@@ -3,7 +3,7 @@
 pub mod bf_tree;
 mod direct_file;
 pub mod fjall;
-pub mod frostline;
+mod frostline;
 pub mod lmdb;
 mod prefix;
 pub mod redb;
@@ -21,21 +21,13 @@ use crate::conditions::Conditions;
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// An engine with a fresh database, made under given conditions.
-pub trait Peer: Sized {
-    /// The engine that workloads run on.
-    type Engine: Engine;
-
-    /// Makes a database in an empty directory.
+pub trait Peer: Engine + Sized {
+    /// Makes a database in an empty directory. Returns the engine, and its name, its version and
+    /// what was set, in words.
     ///
     /// # Errors
     /// As the engine has them.
-    fn create(conditions: &Conditions) -> Result<Self, Failure>;
-
-    /// The engine that workloads run on.
-    fn engine(&self) -> &Self::Engine;
-
-    /// Name and version, and what was set, in words.
-    fn settings(&self) -> String;
+    fn create(conditions: &Conditions) -> Result<(Self, String), Failure>;
 
     /// The number of times that everything was made durable.
     ///

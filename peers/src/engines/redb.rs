@@ -20,13 +20,10 @@ pub type Table = TableDefinition<'static, &'static [u8], &'static [u8]>;
 pub struct Redb {
     database: Database,
     tickets: Tickets,
-    settings: String,
 }
 
 impl Peer for Redb {
-    type Engine = Self;
-
-    fn create(conditions: &Conditions) -> Result<Self, Failure> {
+    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let path = conditions.directory.join("redb");
         let mut builder = Database::builder();
         builder.set_cache_size(conditions.memory as usize);
@@ -40,15 +37,7 @@ impl Peer for Redb {
             conditions.memory >> 10,
             if conditions.direct { "O_DIRECT by a backend of ours" } else { "page cache" },
         );
-        Ok(Redb { database, tickets: Tickets::default(), settings })
-    }
-
-    fn engine(&self) -> &Self {
-        self
-    }
-
-    fn settings(&self) -> String {
-        self.settings.clone()
+        Ok((Redb { database, tickets: Tickets::default() }, settings))
     }
 
     fn durable_points(&self) -> Result<u64, Failure> {

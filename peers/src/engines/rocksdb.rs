@@ -20,13 +20,10 @@ pub struct RocksDb {
     database: OptimisticTransactionDB,
     tables: Tables,
     tickets: Tickets,
-    settings: String,
 }
 
 impl Peer for RocksDb {
-    type Engine = Self;
-
-    fn create(conditions: &Conditions) -> Result<Self, Failure> {
+    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let cache = conditions.memory / 2;
         let write_buffer = (conditions.memory - cache) / WRITE_BUFFERS;
         let options = options(conditions, cache, write_buffer)?;
@@ -41,15 +38,7 @@ impl Peer for RocksDb {
             if conditions.direct { "O_DIRECT" } else { "page cache" },
         );
         let (tables, tickets) = (Tables::default(), Tickets::default());
-        Ok(RocksDb { database, tables, tickets, settings })
-    }
-
-    fn engine(&self) -> &Self {
-        self
-    }
-
-    fn settings(&self) -> String {
-        self.settings.clone()
+        Ok((RocksDb { database, tables, tickets }, settings))
     }
 
     fn durable_points(&self) -> Result<u64, Failure> {

@@ -21,13 +21,10 @@ pub struct Sqlite {
     log: PathBuf,
     log_file: Mutex<Option<File>>,
     tickets: Tickets,
-    settings: String,
 }
 
 impl Peer for Sqlite {
-    type Engine = Self;
-
-    fn create(conditions: &Conditions) -> Result<Self, Failure> {
+    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let path = conditions.directory.join("sqlite");
         let connection = Connection::open(&path)?;
         let log_pages = conditions.log / PAGE_BYTES;
@@ -51,21 +48,13 @@ impl Peer for Sqlite {
             conditions.memory >> 10,
             conditions.log >> 20,
         );
-        Ok(Sqlite {
+        let engine = Sqlite {
             connection: Mutex::new(connection),
             log: conditions.directory.join("sqlite-wal"),
             log_file: Mutex::default(),
             tickets: Tickets::default(),
-            settings,
-        })
-    }
-
-    fn engine(&self) -> &Self {
-        self
-    }
-
-    fn settings(&self) -> String {
-        self.settings.clone()
+        };
+        Ok((engine, settings))
     }
 
     fn durable_points(&self) -> Result<u64, Failure> {

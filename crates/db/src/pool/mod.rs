@@ -27,9 +27,9 @@
 //!
 //! The table knows how many bytes an absent page has free, and all changes that wait for it fit in
 //! there. Before the page gets them, it fills the versions that snapshots need of these records.
-//! While the log is replayed nobody knows how many bytes a page has free that was in no frame yet.
-//! If it has too few, changes wait on while it is in a frame. No descent passes to it then before
-//! it is split (`tree/overfull.rs`).
+//! During a replay the free bytes of a page are unknown until it comes into a frame. If it has too
+//! few, changes wait on while it is in the frame. A descent splits such a page before it passes to
+//! it (`tree/overfull.rs`).
 //!
 //! # Which part owns what
 //!

@@ -1,8 +1,7 @@
 //! Leaves that had no room for all changes that waited for them: they are split.
 //!
-//! While the log is replayed changes wait for leaves of which nobody knows yet how full they are.
-//! Such a leaf comes into memory without some of them, and no descent passes to it before it has
-//! them all.
+//! During a replay changes wait for leaves that are not in memory, whose free bytes are unknown. A
+//! leaf may come into memory without some of them. No descent passes to it before it has them all.
 
 use super::Trees;
 use super::split::{CHILD_ROOM, hold_both};

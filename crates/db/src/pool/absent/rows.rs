@@ -477,7 +477,7 @@ mod tests {
         let long = [7; MOST_WAITING];
         assert_eq!(change(&mut records, b"x", overwrite(&long), 17, 0), None, "too much waits");
         records.drop_values();
-        assert!(records.is_empty(), "nobody has read them");
+        assert!(records.is_empty(), "no record was read");
     }
 
     #[test]
