@@ -469,7 +469,7 @@ fn what_was_synced_with_deltas_survives_power_cuts_and_the_rest_is_old_or_new() 
 
 #[test]
 fn what_was_synced_to_a_drive_of_16_tib_with_units_of_64_bytes_survives_power_cuts() {
-    survive(&[64], 70, Some(&HUGE));
+    survive(&[64], 200, Some(&HUGE));
 }
 
 /// Stores in these units live through so many crashes.
@@ -477,8 +477,10 @@ fn survive(units: &[u32], crashes: u64, huge: Option<&Shape>) {
     let tally = Tally::default();
     let wanted = seeds::times(crashes);
     let is_enough = || tally.crashes.load(Ordering::Relaxed) >= wanted;
+    // A large device takes longer to get zones of pages beyond the first three.
+    let most = if huge.is_some() { 80 } else { 20 };
     let lived = seeds::run_until(is_enough, |seed| {
-        live(seed, 20, units[seed as usize % units.len()], huge, &tally);
+        live(seed, most, units[seed as usize % units.len()], huge, &tally);
     });
     let Some(stores) = lived else { return };
     let of = |n: &AtomicU64| n.load(Ordering::Relaxed);
@@ -500,7 +502,7 @@ fn survive(units: &[u32], crashes: u64, huge: Option<&Shape>) {
     assert!(of(&tally.crashes) >= wanted);
     if huge.is_some() {
         // The fourth has slots beyond 2^32.
-        assert!(of(&tally.many_zones) > wanted / 8, "{}", of(&tally.many_zones));
+        assert!(of(&tally.many_zones) > wanted / 4, "{}", of(&tally.many_zones));
         assert!(of(&tally.cleaning) > wanted / 20, "{}", of(&tally.cleaning));
     }
     let has_deltas = units.iter().any(|&unit| unit < 4096);
