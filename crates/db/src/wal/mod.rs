@@ -329,6 +329,19 @@ impl Wal {
         self.shared.lock().buffer.used()
     }
 
+    /// Bytes of what recovery would need, pending records included: of records that were not
+    /// released, or of the blocks that these take, whichever is more. Blocks are reckoned as if
+    /// the records of a zone were equally spread.
+    pub fn kept_bytes(&self) -> u64 {
+        let guard = self.shared.lock();
+        guard.buffer.kept_from(guard.buffer.keep_from)
+    }
+
+    /// The same if all that end at `upto` or before were released.
+    pub fn kept_bytes_from(&self, upto: Lsn) -> u64 {
+        self.shared.lock().buffer.kept_from(upto)
+    }
+
     /// Bytes of the zones that can be in use before appends wait. Less if zones failed since.
     pub fn capacity_bytes(&self) -> u64 {
         self.shared.lock().buffer.capacity * BLOCK
