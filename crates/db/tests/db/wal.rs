@@ -282,7 +282,8 @@ fn the_last_record_of_a_kind_is_found_wherever_it_is() {
             wal.wait(wal.append(kind, &[&record], |_| ()).unwrap().0).unwrap();
         }
         drop(wal);
-        let of_kind = |_, kind, record: &[u8]| Ok::<_, WalError>((kind == 9).then(|| record.len()));
+        let of_kind =
+            |_, kind, record: &[u8]| Ok::<_, WalError>((kind == 9).then_some(record.len()));
         // The last of three, or of those of them that there are.
         let last = at.min(count - 1);
         let expected = Some(if last % 7 == 3 { 100_000 } else { 2000 });
