@@ -1,12 +1,16 @@
 //! Streams: pages that are written one after the other, as the pages of a file are, or of a table
 //! in a log-structured tree. They often die together, whatever lay at their LBAs before. A run that
 //! is written alone already lies together in its class's zone. A run among other writes is a
-//! stream, and gets a place of its own.
+//! stream, and gets a place of its own. A log's tail is written again at the next append: its stream
+//! goes on, and no stream begins near a tail.
 
 /// Recent writes that are remembered, by the low bits of their LBAs.
 const RECENT: usize = 1024;
 /// Pages in order from which a run may be a stream.
 const LONG: u32 = 64;
+/// Pages in order up to the first of a stream, none of them written again. A log's tail comes sooner
+/// than that, the end of a part of a file that is written back later.
+const FRESH: u32 = 16;
 /// A run is a stream if at least one in this many writes since its first page belongs to others.
 const OTHERS: u32 = 5;
 /// User writes after which a stream gives up its place if it was not continued.
@@ -21,6 +25,8 @@ struct RecentWrite {
     run: u32,
     /// The time at which the first page of the run was written.
     began: u32,
+    /// Pages in order, up to and including this one, since one was written again.
+    fresh: u32,
 }
 
 /// A stream: the LBA that continues it, and the time at which it was last continued.
@@ -57,7 +63,7 @@ pub struct Sequel {
     pub before: Option<u32>,
     /// Pages in order up to and including this one.
     pub run: u32,
-    /// True if the run is long, and other writes are among its own.
+    /// True if the run is long, no tail is near, and other writes are among its own.
     pub long: bool,
 }
 
@@ -66,7 +72,7 @@ impl Streams {
     pub fn new(places: usize) -> Self {
         let place = PageStream { next: u32::MAX, used: 0 };
         // No page has this LBA in front.
-        let none = RecentWrite { lba: u32::MAX - 1, now: 0, run: 0, began: 0 };
+        let none = RecentWrite { lba: u32::MAX - 1, now: 0, run: 0, began: 0, fresh: 0 };
         Streams {
             recent: Box::new([none; RECENT]),
             places: vec![place; places],
@@ -89,9 +95,16 @@ impl Streams {
         let before = self.recent[lba.wrapping_sub(1) as usize % RECENT];
         let continues = before.lba == lba.wrapping_sub(1);
         let (run, began) = if continues { (before.run + 1, before.began) } else { (1, now) };
-        self.recent[lba as usize % RECENT] = RecentWrite { lba, now, run, began };
+        let own = &mut self.recent[lba as usize % RECENT];
+        let again = own.lba == lba && own.began == began;
+        let fresh = match (again, continues) {
+            (true, _) => 0,
+            (false, true) => before.fresh + 1,
+            (false, false) => FRESH,
+        };
+        *own = RecentWrite { lba, now, run, began, fresh };
         let since = now.wrapping_sub(began);
-        let long = run >= LONG && since.saturating_sub(run) >= since / OTHERS;
+        let long = run >= LONG && fresh >= FRESH && since.saturating_sub(run) >= since / OTHERS;
         Sequel { before: continues.then(|| now.wrapping_sub(before.now)), run, long }
     }
 
@@ -100,10 +113,11 @@ impl Streams {
         self.places[place].is_idle(self.now)
     }
 
-    /// The place of the stream that the last written page continues, or a free place if `wanted`.
+    /// The place of the stream that the last written page continues or whose last page it writes
+    /// again, or a free place if `wanted`.
     #[inline(always)]
     pub fn place(&mut self, lba: u32, wanted: bool) -> Option<usize> {
-        if (self.nexts & bit(lba) == 0) & !wanted {
+        if (self.nexts & (bit(lba) | bit(lba + 1)) == 0) & !wanted {
             return None;
         }
         self.find(lba, wanted)
@@ -112,7 +126,7 @@ impl Streams {
     fn find(&mut self, lba: u32, wanted: bool) -> Option<usize> {
         let now = self.now;
         let places = &mut self.places[..self.most];
-        let own = places.iter().position(|place| place.next == lba);
+        let own = places.iter().position(|place| place.next.wrapping_sub(lba) <= 1);
         let free = || if wanted { places.iter().position(|p| p.is_idle(now)) } else { None };
         let found = own.or_else(free)?;
         places[found] = PageStream { next: lba + 1, used: now };
@@ -156,6 +170,22 @@ mod tests {
         assert_eq!(run(&mut streams, 9100..9101, 14_402 + IDLE), [Some(0)], "one is idle");
         streams.limit(0);
         assert_eq!(run(&mut streams, 9101..9102, 20_000), [None], "no more are to be followed");
+    }
+
+    #[test]
+    fn the_stream_of_a_log_goes_on_when_its_tail_is_written_again() {
+        let mut streams = Streams::new(2);
+        assert_eq!(run(&mut streams, 1000..1200, 10_000)[199], Some(0));
+        assert_eq!(run(&mut streams, 1199..1205, 10_500), [Some(0); 6]);
+    }
+
+    #[test]
+    fn no_stream_begins_near_a_tail() {
+        let mut streams = Streams::new(2);
+        run(&mut streams, 1000..1062, 10_000);
+        let tail = run(&mut streams, 1061..1085, 10_124);
+        assert!(tail[..FRESH as usize].iter().all(Option::is_none));
+        assert!(tail[FRESH as usize..].iter().all(|&place| place == Some(0)));
     }
 
     #[test]
