@@ -314,7 +314,7 @@ impl World {
 }
 
 /// Pages that are used of a huge store.
-const USED: u32 = 40;
+const USED: u32 = 150;
 
 /// A drive of 16 TiB in so few zones that the fourth has slots which no number of 32 bits can name,
 /// and in so many units that LBAs of 32 bits have no room for deltas and tails.
