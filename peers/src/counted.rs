@@ -69,6 +69,10 @@ impl<E: Engine> Engine for Counted<'_, E> {
         E::is_conflict(error)
     }
 
+    fn is_too_large(error: &E::Error) -> bool {
+        E::is_too_large(error)
+    }
+
     fn durable(&self) -> Ticket {
         self.engine.durable()
     }

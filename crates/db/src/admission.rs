@@ -10,9 +10,8 @@
 //! records that belong to no commit. A split logs one or two images of pages, so for new records
 //! the splits count most; overwritten records cause none.
 //!
-//! Recovery reads what is in use of the log, so a usual load uses a part of it alone
-//! ([`Options::recovery_bytes`](crate::Options::recovery_bytes)): commits wait at three quarters of
-//! that part. One that is larger waits until it is alone, and has all of the log.
+//! A usual load uses a part of the log alone (`log_use.rs`). A commit that is larger waits until it
+//! is alone, and has all of the log.
 
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
@@ -21,6 +20,7 @@ use parking_lot::MutexGuard;
 
 use crate::DbError;
 use crate::core::Core;
+use crate::log_use::LogUse;
 use crate::mvcc::WriteSet;
 use crate::pages::Reservation;
 use crate::record::logged_bytes;
@@ -47,7 +47,7 @@ pub(crate) struct Admission<'c> {
 /// The state of the log when a commit began to wait, or saw it shrink last.
 struct Waiting {
     checkpoints: u64,
-    used: u64,
+    log: LogUse,
 }
 
 impl Core {
@@ -78,9 +78,10 @@ impl Core {
         }
         let _reservation = self.reserve(&needs, writes, frees)?;
         let _room = self.room_for(&mut needs, writes)?;
-        let (bytes, usual) = (needs.log_bytes, self.usual_log(capacity));
-        self.wait_for_log(bytes, usual, capacity)?;
-        Ok(Admission { core: self, bytes, is_large: bytes > usual / 4, _reservation, _room })
+        let bytes = needs.log_bytes;
+        self.wait_for_log(bytes)?;
+        let is_large = !self.log_use(0).is_usual(bytes);
+        Ok(Admission { core: self, bytes, is_large, _reservation, _room })
     }
 
     /// Makes sure of room for the pages that a commit changes.
@@ -137,41 +138,38 @@ impl Core {
     /// True if the log has room for writes that are to be committed; else a checkpoint is under way
     /// that makes some. Large ones are left to [`Self::admit`].
     pub(crate) fn log_has_room(&self, writes: &WriteSet) -> bool {
-        let wal = self.trees.wal();
-        let (capacity, logged) = (wal.capacity_bytes(), logged_bytes(writes));
-        let (bytes, usual) = (logged as u64, self.usual_log(capacity));
-        if bytes > usual / 16 {
+        let (logged, logging) = (logged_bytes(writes), *self.logging());
+        let (bytes, log) = (logged as u64, self.log_use(logging));
+        if !log.is_usual(4 * bytes) {
             return true;
         }
-        let logging = *self.logging();
-        let used = wal.used_bytes() + logging;
-        let has_room = used + bytes <= usual / 4 * 3 || logging == 0 && used <= usual / 2;
+        let has_room = log.admits(bytes) || logging == 0 && !log.is_checkpoint_due();
         if !has_room {
             self.want_checkpoint();
         }
-        has_room && wal.admits(logged)
+        has_room && self.trees.wal().admits(logged)
     }
 
     /// Waits until the log has room for the bytes, and reserves them.
-    fn wait_for_log(&self, bytes: u64, usual: u64, capacity: u64) -> Result<(), DbError> {
-        let wal = self.trees.wal();
+    fn wait_for_log(&self, bytes: u64) -> Result<(), DbError> {
         let mut logging = self.logging();
-        let mut waiting = Waiting { checkpoints: u64::MAX, used: u64::MAX };
+        let mut waiting = None;
         loop {
-            let used = wal.used_bytes() + *logging;
-            if used > usual / 2 {
+            let log = self.log_use(*logging);
+            let is_due = log.is_checkpoint_due();
+            if is_due {
                 self.want_checkpoint();
             }
             let is_alone = *logging == 0;
-            let has_room = used + bytes <= usual / 4 * 3 || is_alone && used <= usual / 2;
-            let is_in_vain = is_alone && self.is_in_vain(&mut waiting, used);
-            if has_room || is_in_vain && used + bytes <= capacity {
+            let has_room = log.admits(bytes) || is_alone && !is_due;
+            let is_in_vain = is_alone && self.is_in_vain(&mut waiting, log);
+            if has_room || is_in_vain && log.has_room(bytes) {
                 *logging += bytes;
                 return Ok(());
             }
             self.check()?;
             if is_in_vain {
-                return Err(WalError::Full { used, capacity }.into());
+                return Err(WalError::Full { used: log.taken(), capacity: log.capacity() }.into());
             }
             if self.background {
                 self.logged.wait_for(&mut logging, WAIT);
@@ -184,12 +182,13 @@ impl Core {
     }
 
     /// True if checkpoints release nothing any more.
-    fn is_in_vain(&self, waiting: &mut Waiting, used: u64) -> bool {
+    fn is_in_vain(&self, waiting: &mut Option<Waiting>, log: LogUse) -> bool {
         let checkpoints = self.checkpoints.load(Acquire);
-        if used < waiting.used {
-            *waiting = Waiting { checkpoints, used };
-        }
-        checkpoints >= waiting.checkpoints + IN_VAIN
+        let since = match waiting {
+            Some(since) if !log.is_below(&since.log) => since,
+            _ => waiting.insert(Waiting { checkpoints, log }),
+        };
+        checkpoints >= since.checkpoints + IN_VAIN
     }
 
     fn logging(&self) -> MutexGuard<'_, u64> {

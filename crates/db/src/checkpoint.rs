@@ -42,15 +42,15 @@ impl Core {
         self.purge_ghosts(usize::MAX);
     }
 
-    /// Writes the pages that need the oldest part of the log, and releases that: a sixteenth more
-    /// than brings it down to a half of what is usual, or a zone, as zones are released whole. The
-    /// less it is, the longer do changes wait in memory, where others join them.
+    /// Writes the pages that need the oldest part of the log, and releases that, as far as
+    /// [`crate::log_use`] says.
     pub(crate) fn checkpoint(&self) -> Result<(), DbError> {
         let wal = self.trees.wal();
-        let (end, usual) = (wal.end(), self.usual_log(wal.capacity_bytes()));
-        let more = wal.zone_bytes().max(usual / 16);
-        let wanted = (wal.used_bytes() + more).saturating_sub(usual / 2);
-        self.checkpoint_older(self.needs_log_from().saturating_add(wanted).min(end))
+        let (end, from) = (wal.end(), self.needs_log_from());
+        let (kept, records) =
+            (wal.kept_bytes_from(from.saturating_sub(1)), end.saturating_sub(from));
+        let released = self.log_use(0).to_release(kept, records, wal.zone_bytes());
+        self.checkpoint_older(from.saturating_add(released).min(end))
     }
 
     /// Writes the pages that need the oldest eighth of the log which is needed, and releases that.

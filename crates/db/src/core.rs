@@ -7,7 +7,6 @@ use frostline_store::{Buffer, PageWrite};
 use parking_lot::{Condvar, Mutex};
 
 use crate::catalog::Catalog;
-use crate::layout::FEWEST_LOG_ZONES;
 use crate::mvcc::WriteSet;
 use crate::overflow::Unowned;
 use crate::promised::Promised;
@@ -21,7 +20,7 @@ pub(crate) struct Core {
     /// The tables.
     pub catalog: Catalog,
     /// See [`crate::Options::recovery_bytes`].
-    recovery_bytes: Option<u64>,
+    recovery_bytes: u64,
     /// The number of the next long value.
     pub next_overflow: AtomicU64,
     /// See [`crate::Options::longest_logged_value`].
@@ -106,7 +105,7 @@ impl Core {
     pub(crate) fn new(trees: Trees, options: &Options) -> Self {
         Core {
             trees,
-            recovery_bytes: options.recovery_bytes,
+            recovery_bytes: options.recovery_bytes(),
             catalog: Catalog::default(),
             next_overflow: AtomicU64::new(0),
             longest_logged_value: options.longest_logged_value,
@@ -161,12 +160,9 @@ impl Core {
         }
     }
 
-    /// Bytes of a log of this capacity that a load of small transactions uses: twice those that
-    /// recovery should read.
-    pub(crate) fn usual_log(&self, capacity: u64) -> u64 {
-        let Some(bytes) = self.recovery_bytes else { return capacity };
-        let fewest = u64::from(FEWEST_LOG_ZONES) * self.trees.wal().zone_bytes();
-        bytes.saturating_mul(2).max(fewest).min(capacity)
+    /// See [`crate::Options::recovery_bytes`].
+    pub(crate) fn recovery_bytes(&self) -> u64 {
+        self.recovery_bytes
     }
 
     /// The longest value that goes through the log, which is to have room for several.

@@ -12,7 +12,7 @@ use crate::aio::Aio;
 use crate::catalog::{Catalog, Table};
 use crate::core::Core;
 use crate::layout::{DatabaseLayout, Label, log_id, read_label};
-use crate::logs::durable_of_store;
+use crate::logs::logs_behind;
 use crate::mvcc::{CommitWindow, Versions};
 use crate::pages::Pages;
 use crate::pool::{Division, Pool};
@@ -21,7 +21,7 @@ use crate::space::PageSpace;
 use crate::stats::Stats;
 use crate::transaction::{Commit, Isolation, Transaction};
 use crate::tree::{Trees, Visits};
-use crate::wal::{Flusher, Wal, WalOptions};
+use crate::wal::{Flusher, FoundLog, WalOptions};
 use crate::{Create, DbError, Options};
 
 /// An ordered, transactional key-value database on a zoned device, shared by threads.
@@ -60,13 +60,19 @@ impl Databases {
         let store_zones = Store::zones_on(&**device)?;
         let whole = DatabaseLayout::new(device, store_zones, 0, 0)?;
         let Options { cleaning, compression, accept_loss, space, schemes, .. } = *options;
-        let durable = durable_of_store(device, store_zones)?;
+        let (mut logs, durable) = logs_behind(device, store_zones)?;
         let map_bytes = Open::DEFAULT.map_bytes;
         let open = Open { cleaning, map_bytes, space, compression, accept_loss, schemes, durable };
         let store = Arc::new(Store::open(whole.store, open)?);
         let label = read_label(&store)?;
         let divided = DatabaseLayout::new(device, store_zones, label.log_zones, label.instances)?;
-        let open = |(n, log): (usize, Arc<dyn Device>)| {
+        let open = |(n, device): (usize, Arc<dyn Device>)| {
+            let id = log_id(&store, n as u32)?;
+            let found = logs.remove(&id).filter(|log| log.zones() == label.log_zones);
+            let log = match found {
+                Some(log) => log.on(device),
+                None => FoundLog::find(device, id)?,
+            };
             Db::open_instance(&store, log, n as u32, &label, options)
         };
         let all = divided.logs.into_iter().enumerate().map(open).collect::<Result<_, _>>()?;
@@ -112,7 +118,7 @@ impl Db {
 
     fn open_instance(
         store: &Arc<Store>,
-        log: Arc<dyn Device>,
+        log: FoundLog,
         instance: u32,
         label: &Label,
         options: &Options,
@@ -123,7 +129,7 @@ impl Db {
         let durable = store.mark(instance)?;
         let compression = options.compression_of_log();
         let wal_options = WalOptions { flusher, delay, buffer_bytes, durable, compression };
-        let wal = Arc::new(Wal::open(log, log_id(store, instance)?, &wal_options)?);
+        let wal = Arc::new(log.open(&wal_options)?);
         let space =
             PageSpace { store: store.clone(), first: instance * label.pages, pages: label.pages };
         let memory = Division::of(options.buffer_bytes, space.has_deltas());

@@ -65,6 +65,7 @@ mod direction;
 mod error;
 pub mod key;
 mod layout;
+mod log_use;
 mod logs;
 mod metrics;
 mod mvcc;

@@ -32,7 +32,17 @@ impl Default for Create {
     }
 }
 
+/// The least of [`Options::recovery_bytes`], and the least unless it is given.
+const LEAST_RECOVERY: u64 = 64 << 10;
+const USUAL_RECOVERY: u64 = 4 << 20;
+
 impl Options {
+    /// [`Self::recovery_bytes`] as it is given, or follows from the memory.
+    pub fn recovery_bytes(&self) -> u64 {
+        let usual = || (self.buffer_bytes as u64).max(USUAL_RECOVERY);
+        self.recovery_bytes.unwrap_or_else(usual).max(LEAST_RECOVERY)
+    }
+
     /// Bytes of versions that are kept for snapshots.
     pub(crate) fn most_version_bytes(&self) -> u64 {
         self.version_bytes.unwrap_or_else(|| (self.buffer_bytes / 2).max(16 << 20)) as u64
@@ -107,10 +117,11 @@ pub struct Options {
     /// much memory. A sixteenth of it is written without delay. A value above the size of the log
     /// counts as that size.
     pub log_buffer_bytes: usize,
-    /// Bytes of the log that recovery should read after a crash at most: when more are in use a
+    /// Bytes of records that recovery should redo after a crash at most: when more are in use a
     /// checkpoint begins, and commits wait at one and a half times as many. A transaction that
-    /// needs more log than that waits until it is alone. Half of the log unless given; two zones of
-    /// it count as the least.
+    /// needs more log than that waits until it is alone. As many as `buffer_bytes` unless given, and
+    /// 4 MiB at least: more save hardly any bytes written. Half of the log counts as the
+    /// most, 64 KiB as the least.
     pub recovery_bytes: Option<u64>,
     /// Bytes of memory for older versions of records, kept for transactions that began before they
     /// were overwritten; half of `buffer_bytes`, and 16 MiB at least, unless given. When more is

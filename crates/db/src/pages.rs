@@ -176,34 +176,49 @@ impl Pages {
     }
 }
 
-/// A set of pages in use, according to the store and the log.
+/// The pages in use, according to the store and the log.
 pub(crate) struct Used {
     /// By page number. Zeroes that were never touched take no memory.
-    pages: Vec<bool>,
-    /// No page from here on was ever in the set.
+    pages: Vec<u8>,
+    /// No page from here on was ever in use.
     end: u32,
 }
 
+/// A page was never in use, is in use, was in use before.
+const NEVER: u8 = 0;
+const NOW: u8 = 1;
+const BEFORE: u8 = 2;
+
 impl Used {
-    /// An empty set with room for `pages` pages.
+    /// No page of `pages`.
     pub(crate) fn none(pages: u32) -> Self {
-        Used { pages: vec![false; pages as usize], end: 0 }
+        Used { pages: vec![NEVER; pages as usize], end: 0 }
     }
 
     /// True if the page is in use.
     pub(crate) fn has(&self, page: u32) -> bool {
-        self.pages.get(page as usize).is_some_and(|&used| used)
+        self.pages.get(page as usize) == Some(&NOW)
     }
 
-    /// Adds or removes a page.
+    /// A page is in use, or is no longer.
     pub(crate) fn set(&mut self, page: u32, used: bool) -> Result<(), DbError> {
         let what = "is beyond the database";
         let entry = self.pages.get_mut(page as usize).ok_or(DbError::Page { page, what })?;
-        *entry = used;
-        if used {
-            self.end = self.end.max(page + 1);
+        match (used, *entry) {
+            (true, _) => {
+                *entry = NOW;
+                self.end = self.end.max(page + 1);
+            }
+            (false, NOW) => *entry = BEFORE,
+            _ => {}
         }
         Ok(())
+    }
+
+    /// The pages that were in use and are no longer.
+    pub(crate) fn left(&self) -> impl Iterator<Item = u32> {
+        let pages = self.pages[..self.end as usize].iter();
+        (0..).zip(pages).filter(|(_, state)| **state == BEFORE).map(|(page, _)| page)
     }
 }
 
@@ -234,6 +249,20 @@ mod tests {
         assert_eq!((pages.used(), pages.first_freed()), (2, Some(10)));
         pages.trimmed((10, 1));
         assert_eq!((pages.take().unwrap(), pages.first_freed()), (1, Some(20)));
+    }
+
+    #[test]
+    fn pages_that_are_left_were_in_use_before() {
+        let mut used = Used::none(8);
+        for page in [1, 3, 5] {
+            used.set(page, true).unwrap();
+        }
+        for page in [0, 1, 3, 7] {
+            used.set(page, false).unwrap();
+        }
+        used.set(3, true).unwrap();
+        assert_eq!(used.left().collect::<Vec<_>>(), [1]);
+        assert_eq!((0..8).filter(|&page| used.has(page)).collect::<Vec<_>>(), [3, 5]);
     }
 
     #[test]

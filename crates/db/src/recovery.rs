@@ -15,8 +15,6 @@
 //! the room that it has, or else is split as it comes into memory (`tree/overfull.rs`). Nothing is
 //! written at the end: the log is needed until a checkpoint comes, as if there had been no crash.
 
-use frostline_store::Store;
-
 use crate::core::Core;
 use crate::direction::Direction;
 use crate::layout::{CATALOG, FIRST_PAGES, IN_PAGES, OVERFLOW_TREE};
@@ -28,6 +26,7 @@ use crate::record::{
     pages_of_change, parse_create, parse_give, parse_take,
 };
 use crate::scan::Scan;
+use crate::space::PageSpace;
 use crate::tree::{Trees, Wanted};
 use crate::view::View;
 use crate::{DbError, Progress};
@@ -48,21 +47,25 @@ pub struct Recovered {
 
 /// Brings the trees up to the log's end, and reads the catalog.
 pub(crate) fn recover(core: &Core, progress: Option<&Progress>) -> Result<Recovered, DbError> {
-    let space = core.trees.space();
-    let stored = stored_pages(&space.store, space.first, space.pages)?;
-    let recovered = Recovery { core, progress, found: Recovered::default() }.run(&stored)?;
+    let recovered = Recovery { core, progress, found: Recovered::default() }.run()?;
     read_catalog(core)?;
     Ok(recovered)
 }
 
 /// The pages that the store has.
-fn stored_pages(store: &Store, first: u32, pages: u32) -> Result<Vec<u32>, DbError> {
-    let mut found = Vec::new();
-    store.mapped(first..first + pages, &mut |lba| found.push(lba - first))?;
-    if found.get(..FIRST_PAGES as usize) != Some(&[0, CATALOG, OVERFLOW_TREE][..]) {
-        return Err(DbError::Page { page: CATALOG, what: "is missing" });
+fn stored_pages(space: &PageSpace) -> Result<Used, DbError> {
+    let (mut used, mut added) = (Used::none(space.pages), Ok(()));
+    let pages = space.first..space.first + space.pages;
+    space.store.mapped(pages, &mut |lba| {
+        if added.is_ok() {
+            added = used.set(lba - space.first, true);
+        }
+    })?;
+    added?;
+    match (0..FIRST_PAGES).all(|page| used.has(page)) {
+        true => Ok(used),
+        false => Err(DbError::Page { page: CATALOG, what: "is missing" }),
     }
-    Ok(found)
 }
 
 struct Recovery<'c> {
@@ -72,21 +75,14 @@ struct Recovery<'c> {
 }
 
 impl Recovery<'_> {
-    fn run(mut self, stored: &[u32]) -> Result<Recovered, DbError> {
+    fn run(mut self) -> Result<Recovered, DbError> {
         let trees = &self.core.trees;
-        let mut used = Used::none(trees.pages.limit());
-        stored.iter().try_for_each(|&page| used.set(page, true))?;
+        let mut used = stored_pages(trees.space())?;
         self.redo_structure(&mut used)?;
         tracing::info!(records = self.found.structure, "structure changes of the log are redone");
         trees.pages.begin(&used);
-        // The list is made anew: a page that the log made and freed again may have been written
-        // meanwhile.
-        let space = trees.space();
-        for page in stored_pages(&space.store, space.first, space.pages)? {
-            if !used.has(page) {
-                space.trim(page)?;
-            }
-        }
+        // The store has them still, or again: it may have got one that the log made and freed.
+        used.left().try_for_each(|page| trees.space().trim(page))?;
         self.replay_commits()?;
         let Recovered { commits, log_bytes, .. } = self.found;
         tracing::info!(commits, log_bytes, "commits of the log are replayed");

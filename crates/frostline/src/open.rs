@@ -16,9 +16,6 @@ const ZONES: u64 = 2048;
 /// The smallest and the largest zone, in bytes.
 const ZONE_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 30;
 
-/// Bytes of the log that recovery reads at most, unless a transaction had more.
-const RECOVERY_BYTES: u64 = 32 << 20;
-
 /// The most bytes that recovery may write to memory when a database is opened for reading only.
 const MOST_REPAIRS: u64 = 8 << 30;
 
@@ -115,7 +112,6 @@ impl Options {
             accept_loss: self.accept_loss,
             space: self.space,
             schemes: self.schemes,
-            recovery_bytes: Some(RECOVERY_BYTES),
             longest_logged_value: self.longest_logged_value,
             fill: self.fill,
             background: !self.read_only,

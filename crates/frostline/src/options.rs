@@ -84,8 +84,8 @@ impl Options {
     /// Sets the bytes of the bound that are for the log of a new database. A transaction has to fit
     /// into the log: it may overwrite and delete a quarter of it, and add a twelfth, or a twentieth
     /// if records are long. The default is a sixteenth of the bound, at most 1 GiB. The log takes
-    /// only as much of the disk as the largest transaction needed, 64 MiB at most for small ones,
-    /// and nothing once the database is closed.
+    /// only as much of the disk as the largest transaction needed, one and a half times the memory
+    /// for small ones, and nothing once the database is closed.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = Some(bytes);
         self

@@ -13,32 +13,23 @@
 //! * [`RecordReplay`] for traces of records of any length.
 //!
 //! ```
-//! use frostline_log::{LogError, Options, PageReplay, Replay as _, Writes};
-//! use frostline_placement::{SchemeSpec, Visitor};
-//! use frostline_placement::{Scheme, Setup, victims};
+//! use frostline_log::{Options, PageReplay, Replay as _, Writes};
+//! use frostline_placement::{SchemeSpec, Setup, victims};
 //!
-//! /// Writes 4096 pages, then every second write goes to 256 of them, in zones of 64 pages that are
-//! /// cleaned while more than 15 % of the written pages are garbage.
-//! struct Replay;
-//!
-//! impl Visitor for Replay {
-//!     type Output = Result<f64, LogError>;
-//!
-//!     fn visit<S: Scheme>(self, scheme: S) -> Result<f64, LogError> {
-//!         let policy = victims::build("cost-benefit", 1).expect("a known policy");
-//!         let mut log = PageReplay::new(Options::elastic(64, 4096, 0.15), scheme, policy)?;
-//!         let mixed = |i: u32| i.wrapping_mul(2_654_435_761).rotate_right(15);
-//!         let again = (0..60_000).map(|i| mixed(i) % if i % 2 == 0 { 256 } else { 4096 });
-//!         let pages: Vec<u32> = (0..4096).chain(again).collect();
-//!         log.write(&Writes::new(&pages), 0..pages.len())?;
-//!         assert_eq!(log.log().valid_pages(), 4096);
-//!         Ok(log.log_mut().counts().waf())
-//!     }
-//! }
-//!
-//! let setup = Setup::new(64, 4096);
-//! let nosep = SchemeSpec::parse("nosep")?.build(&setup, Replay)??;
-//! let sepbit = SchemeSpec::parse("sepbit")?.build(&setup, Replay)??;
+//! // 4096 pages are written, then every second write goes to 256 of them, in zones of 64 pages that
+//! // are cleaned while more than 15 % of the written pages are garbage.
+//! let mixed = |i: u32| i.wrapping_mul(2_654_435_761).rotate_right(15);
+//! let again = (0..60_000).map(|i| mixed(i) % if i % 2 == 0 { 256 } else { 4096 });
+//! let pages: Vec<u32> = (0..4096).chain(again).collect();
+//! let waf = |scheme: &str| -> Result<f64, Box<dyn std::error::Error>> {
+//!     let scheme = SchemeSpec::parse(scheme)?.build_any(&Setup::new(64, 4096))?;
+//!     let policy = victims::build("cost-benefit", 1).expect("a known policy");
+//!     let mut replay = PageReplay::new(Options::elastic(64, 4096, 0.15), scheme, policy)?;
+//!     replay.write(&Writes::new(&pages), 0..pages.len())?;
+//!     assert_eq!(replay.log().valid_pages(), 4096);
+//!     Ok(replay.log_mut().counts().waf())
+//! };
+//! let (nosep, sepbit) = (waf("nosep")?, waf("sepbit")?);
 //! assert!(sepbit < nosep, "{sepbit} {nosep}");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -9,11 +9,11 @@
 //! ```
 //! use frostline_papers::{PAPERS, Reproduction, Session};
 //!
-//! let two_r = PAPERS.iter().find(|paper| paper.name == "2r").expect("a known paper");
-//! let only = two_r.experiments().take(1).map(String::from).collect();
+//! let sepbit = PAPERS.iter().find(|paper| paper.name == "sepbit").expect("a known paper");
+//! let only = vec!["top-shares".to_string()];
 //! let how = Reproduction { scale: 0.01, seed: 1, timing: false, traces: Vec::new(), only };
-//! let report = two_r.run(&Session::new(&how, &()))?;
-//! assert_eq!(report.tables[0].name, "traces");
+//! let report = sepbit.run(&Session::new(&how, &()))?;
+//! assert_eq!(report.tables[0].name, "top-shares");
 //! # Ok::<(), frostline_papers::Error>(())
 //! ```
 

@@ -192,9 +192,9 @@ fn live(seed: u64) -> (u32, u32) {
     let mut machine = Machine::start();
     let mut world = World::default();
     let kind = ["file", "block", "dir"][(seed % 3) as usize];
-    let cuts = rng.random_range(2..5);
+    let cuts = rng.random_range(1..4);
     for _ in 0..cuts {
-        for _ in 0..rng.random_range(1..4) {
+        for _ in 0..rng.random_range(1..3) {
             let uri = format!("{kind}:{}/store", machine.disk().display());
             let task = format!("{} {} {} {uri}", rng.random::<u64>(), world.next, world.is_made);
             let end = End::draw(&mut rng, 300, 6000);
@@ -212,5 +212,5 @@ fn live(seed: u64) -> (u32, u32) {
 
 #[test]
 fn what_was_synced_survives_kills_and_power_cuts() {
-    power::rounds(1, live);
+    power::rounds(2, live);
 }

@@ -3,5 +3,6 @@
 #[cfg(target_os = "linux")]
 pub mod power;
 pub mod seeds;
+pub mod side_by_side;
 pub mod timing;
 pub mod worlds;

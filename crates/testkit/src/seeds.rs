@@ -3,9 +3,11 @@
 //! `FROSTLINE_TIMES=n` tries n times as much, `FROSTLINE_FIRST_SEED=n` begins with another seed, and
 //! `FROSTLINE_SEED=n` runs one history alone.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::thread;
+
+use crate::side_by_side;
 
 /// The environment variable of the only seed to run.
 const SEED: &str = "FROSTLINE_SEED";
@@ -44,6 +46,11 @@ pub fn steps(usual: usize) -> usize {
     usual + (times(10) / 3).ilog10() as usize
 }
 
+/// Runs the histories of all these seeds, two at a time. Returns what each gave, in their order.
+pub fn each<T: Send>(seeds: Range<u64>, live: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    side_by_side::each(seeds, |seed| run(seed, &live))
+}
+
 /// Runs one history after another from the first seed, two at a time, until it is enough. Returns how many;
 /// none if only one was to be run.
 pub fn run_until(is_enough: impl Fn() -> bool + Sync, live: impl Fn(u64) + Sync) -> Option<u64> {
@@ -52,13 +59,9 @@ pub fn run_until(is_enough: impl Fn() -> bool + Sync, live: impl Fn(u64) + Sync)
         return None;
     }
     let seeds = AtomicU64::new(first());
-    thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while !is_enough() {
-                    run(seeds.fetch_add(1, Relaxed), &live);
-                }
-            });
+    side_by_side::two_at_a_time(|| {
+        while !is_enough() {
+            run(seeds.fetch_add(1, Relaxed), &live);
         }
     });
     Some(seeds.into_inner() - first())

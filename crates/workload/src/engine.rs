@@ -55,6 +55,13 @@ pub trait Engine: Sync {
     /// True if the transaction lost against another and may be tried again.
     fn is_conflict(error: &Self::Error) -> bool;
 
+    /// True if the transaction was refused, as it writes more than the engine takes at once. By
+    /// default an engine takes any.
+    fn is_too_large(error: &Self::Error) -> bool {
+        let _ = error;
+        false
+    }
+
     /// The last ticket such that everything up to it survives a crash.
     fn durable(&self) -> Ticket;
 

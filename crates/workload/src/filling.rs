@@ -67,8 +67,9 @@ impl<'e, E: Engine> Batches<'e, E> {
         Batches { engine, random, records, last: Ticket(0) }
     }
 
-    /// Calls `put` for each number, with `to_a_batch` numbers in a transaction. If `put` is called
-    /// again with the same number and the same random numbers, it must put the same records.
+    /// Calls `put` for each number, with `to_a_batch` numbers in a transaction, or fewer if the
+    /// engine does not take so many. If `put` is called again with the same number and the same
+    /// random numbers, it must put the same records.
     pub(crate) fn each(
         &mut self,
         numbers: Range<u64>,
@@ -76,11 +77,18 @@ impl<'e, E: Engine> Batches<'e, E> {
         mut put: impl FnMut(&mut LoadBatch<'_, 'e, E>, u64) -> Result<(), E>,
     ) -> Result<(), E> {
         assert!(to_a_batch > 0, "a batch has numbers");
-        let mut start = numbers.start;
+        let (mut start, mut most) = (numbers.start, to_a_batch);
         while start < numbers.end {
-            let end = numbers.end.min(start + to_a_batch);
-            self.one(|batch| (start..end).try_for_each(|number| put(batch, number)))?;
-            start = end;
+            let end = numbers.end.min(start + most);
+            match self.one(|batch| (start..end).try_for_each(|number| put(batch, number))) {
+                Err(Error::Engine(error)) if end - start > 1 && E::is_too_large(&error) => {
+                    most = (end - start) / 2;
+                }
+                result => {
+                    result?;
+                    start = end;
+                }
+            }
         }
         Ok(())
     }
@@ -92,13 +100,17 @@ impl<'e, E: Engine> Batches<'e, E> {
         let before = self.random.clone();
         let mut records = 0;
         let random = &mut self.random;
-        let (outcome, _) = attempt::attempt(self.engine, Access::ReadWrite, |transaction| {
+        let outcome = attempt::attempt(self.engine, Access::ReadWrite, |transaction| {
             *random = before.clone();
             let mut batch = LoadBatch { transaction, random, records: 0 };
             fill(&mut batch)?;
             records = batch.records;
             Ok(attempt::End::Commit)
-        })?;
+        });
+        if outcome.is_err() {
+            self.random = before;
+        }
+        let (outcome, _) = outcome?;
         let TransactionOutcome::Committed(ticket) = outcome else {
             return Err(Error::Options { what: "load", why: "conflicts with other transactions" });
         };

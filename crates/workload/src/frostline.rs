@@ -36,6 +36,10 @@ impl Engine for db::Db {
         error.is_retryable()
     }
 
+    fn is_too_large(error: &db::DbError) -> bool {
+        matches!(error, db::DbError::TooLarge { .. })
+    }
+
     fn durable(&self) -> Ticket {
         Ticket(db::Db::durable(self).0)
     }

@@ -11,10 +11,6 @@ const MOST_ZONES: u64 = 2048;
 /// The fewest zones of a log.
 const LOG_ZONES: u64 = 4;
 
-/// The smallest log. A transaction that loads writes up to 256 KiB of new records. Together with
-/// the splits that these may cause, it must not log more than seven sixteenths of a log.
-const LEAST_LOG: u64 = 8 << 20;
-
 /// The data that need room.
 pub(super) struct Room {
     /// Number of databases.
@@ -37,6 +33,8 @@ pub(super) struct Room {
     pub(super) zone: Option<u64>,
     /// Bytes of each log, if they are fixed.
     pub(super) log: Option<u64>,
+    /// Bytes of each log otherwise, at least, but for half of the store's.
+    pub(super) least_log: u64,
 }
 
 /// Sizes of a device, in bytes.
@@ -78,7 +76,7 @@ impl Room {
     /// Bytes of each log, if the store takes `store` bytes of the device.
     fn log(&self, store: u64, zone: u64) -> u64 {
         let share = (store / 15).min(1 << 30) / self.tenants;
-        let each = self.log.unwrap_or(share.max(LEAST_LOG));
+        let each = self.log.unwrap_or(share.max(self.least_log.min(store / 2)));
         each.div_ceil(zone.max(1)).max(LOG_ZONES).saturating_mul(zone)
     }
 }
@@ -98,6 +96,7 @@ mod tests {
         gp: 0.15,
         zone: None,
         log: None,
+        least_log: 8 << 20,
     };
 
     #[test]
@@ -108,6 +107,9 @@ mod tests {
         assert!((100 << 20..200 << 20).contains(&sizes.log), "{sizes:?}");
         let steady = Room { grown: 0, ..SMALL }.device().device;
         assert!((600 << 20..900 << 20).contains(&steady), "{steady}");
+        let large = |least_log| Room { least_log, ..SMALL }.device().log;
+        assert_eq!(large(1 << 30), 1 << 30);
+        assert!(large(1 << 40) < 2 << 30, "{}", large(1 << 40));
         let counted = Room { transactions: Some(1000), ..SMALL }.device().device;
         assert!((steady..steady + (4 << 20)).contains(&counted), "{counted}");
     }

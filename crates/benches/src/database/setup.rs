@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use frostline_db::{Create, Databases, Options};
 use frostline_store::Format;
-use frostline_zone::{Device, can_create};
+use frostline_zone::{Device, can_create, default_zone_bytes};
 
 use super::DatabaseBench;
 use super::benchmark::Benchmark;
@@ -14,6 +14,15 @@ use crate::{Error, Result};
 
 /// The default length of a run, in seconds.
 const SECONDS: u64 = 30;
+
+/// The fewest zones of a device whose size is given, if it is large enough for them.
+const FEWEST_ZONES: u64 = 64;
+
+/// Bytes of a zone of a device that has too few zones otherwise.
+fn zone_of_small(bytes: u64) -> Option<u64> {
+    let zone = 1 << (bytes / FEWEST_ZONES).checked_ilog2()?;
+    (zone < default_zone_bytes(bytes)).then_some(zone)
+}
 
 impl DatabaseBench {
     /// The time after which the runs end, in seconds, if time ends them.
@@ -83,8 +92,12 @@ impl DatabaseBench {
         if self.keep {
             return Err(Error::NothingToKeep { uri: uri.clone() });
         }
+        let zone = match bytes {
+            None => Some(sizes.zone),
+            Some(bytes) => zone_of_small(*bytes),
+        };
         Ok(DeviceSpec {
-            zone_bytes: zone_bytes.or(bytes.is_none().then_some(sizes.zone)),
+            zone_bytes: zone_bytes.or(zone),
             bytes: bytes.or(Some(self.with_parity(sizes.device))),
             ..self.device.clone()
         })
@@ -132,12 +145,18 @@ impl DatabaseBench {
             gp: self.gp,
             zone: self.device.zone_bytes,
             log: self.log_bytes,
+            // Half of a log is for what recovery may redo.
+            least_log: 2 * self.options().recovery_bytes(),
         }
     }
 
     /// Opens the databases of a device.
     pub(super) fn open(&self, device: &Arc<dyn Device>) -> Result<Databases> {
-        let options = Options {
+        Databases::open(device, &self.options()).map_err(Error::database(&self.device.uri))
+    }
+
+    fn options(&self) -> Options {
+        Options {
             buffer_bytes: self.buffer_bytes as usize,
             replacement: self.replacement,
             hotness: self.hotness,
@@ -149,7 +168,6 @@ impl DatabaseBench {
             accept_loss: self.device.accept_loss,
             space: self.space,
             ..Options::default()
-        };
-        Databases::open(device, &options).map_err(Error::database(&self.device.uri))
+        }
     }
 }

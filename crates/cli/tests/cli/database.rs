@@ -178,9 +178,24 @@ fn several_schemes_run_one_after_the_other_on_fresh_databases() {
         2,
         &line.replace("--warehouses 1", "--force --warehouses 50").replace("--size 30MiB", ""),
     );
-    assert!(said.contains("30 zones of 1 MiB: ") && said.contains("hint: remove it"), "{said}");
+    assert!(said.contains("120 zones of 256 KiB: ") && said.contains("hint: remove it"), "{said}");
     let table = scratch.quiet(&format!("{line} --force"));
     assert!(table.lines().nth(3).unwrap().split_whitespace().eq(["nosep", "dac"]), "{table}");
+}
+
+#[test]
+fn small_devices_take_long_and_short_values_with_little_memory() {
+    for (size, value_bytes, records) in [
+        ("16MiB", 100, 20_000),
+        ("16MiB", 1000, 4000),
+        ("64MiB", 1000, 20_000),
+        ("64MiB", 8000, 2000),
+    ] {
+        let scratch = Scratch::new();
+        let device = format!("--device mem: --size {size} --buffer 256KiB");
+        let load = format!("--records {records} --value-bytes {value_bytes} --transactions 500");
+        scratch.quiet(&format!("bench ycsb {device} {load}"));
+    }
 }
 
 #[test]

@@ -164,7 +164,8 @@ fn a_database_whose_store_lost_a_zone_is_looked_into_and_opened_only_if_that_is_
     let content = std::fs::read(&path).unwrap();
     std::fs::write(&path, &content[..8192]).unwrap();
     let ran = scratch.run("db check dir:d");
-    assert!(ran.status == 1 && ran.out.starts_with(&format!("zone {zone} ends at page 2 of ")));
+    let named = format!("zone {zone} ends at page 2 of ");
+    assert!(ran.status == 1 && ran.out.starts_with(&named), "{}: {}", ran.status, ran.out);
     let said = scratch.fails(1, &format!("{bench} --keep"));
     assert!(said.contains("synced pages are missing") && said.contains("--accept-loss"), "{said}");
     std::fs::write(&path, content).unwrap();

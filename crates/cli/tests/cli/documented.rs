@@ -1,12 +1,13 @@
 //! Every command line of the documentation runs, in the order of the documentation; a few are only
 //! parsed.
 //!
-//! README.md and the files of docs/ share one directory, as they would on a reader's machine. Sizes
-//! are reduced; the tables below have all replacements.
+//! A document has a directory of its own: its reader needs no file that another document makes.
+//! Sizes are reduced; the tables below have all replacements.
 
 use std::path::{Path, PathBuf};
 
-use crate::run::Scratch;
+use crate::run::{Kept, Scratch};
+use frostline_testkit::side_by_side;
 
 /// Placeholders for the reader's files, with their replacements: traces of [`TRACES`].
 const NAMES: [(&str, &str); 6] = [
@@ -22,8 +23,8 @@ const NAMES: [(&str, &str); 6] = [
 /// Options that would make a run long, with smaller values. Zones shrink with traces and devices.
 const SMALLER: [(&str, &str); 17] = [
     ("--seconds", "1"),
-    ("--transactions", "3000"),
-    ("--size", "256MiB"),
+    ("--transactions", "1000"),
+    ("--size", "64MiB"),
     ("--zone", "256KiB"),
     ("--buffer", "256KiB"),
     ("--warehouses", "1"),
@@ -40,12 +41,16 @@ const SMALLER: [(&str, &str); 17] = [
     ("--operations", "300"),
 ];
 
-/// Options that are added to commands with this beginning, unless one of them is already there.
-const ADDED: [(&str, &[&str]); 4] = [
-    ("bench ycsb", &["--records 2000"]),
-    ("bench tpcc", &["--items 200 --customers 20"]),
-    ("bench", &["--seconds 1", "--transactions 300"]),
-    ("reproduce", &["--scale 0.01"]),
+/// Options that are added to commands with this beginning, unless the first is already there. What
+/// runs for a time ends sooner by a number.
+const ADDED: [(&str, &str); 7] = [
+    ("bench ycsb", "--records 2000"),
+    ("bench tpcc", "--items 200 --customers 20"),
+    ("bench ycsb", "--transactions 300"),
+    ("bench tpcc", "--transactions 300"),
+    ("bench linkbench", "--transactions 300"),
+    ("bench store", "--writes 3000"),
+    ("reproduce", "--scale 0.01"),
 ];
 
 /// Options that are removed, because [`ADDED`] has another with the same meaning.
@@ -76,8 +81,12 @@ const TRACES: [(&str, &str); 7] = [
     ("oltp.u32.zst", "gen oltp --pages 4000 --writes 8000 --fill"),
 ];
 
-/// Traces like these, recorded from databases.
-const RECORDINGS: [&str; 2] = ["ycsb-50w.parquet", "ycsb-100w.parquet"];
+/// Traces like these, recorded from databases by benches.
+const RECORDINGS: [(&str, &str); 3] = [
+    ("ycsb-50w.parquet", "ycsb --workload 50w --records 4000 --transactions 4000"),
+    ("ycsb-100w.parquet", "ycsb --workload 100w --records 4000 --transactions 4000"),
+    ("tpcc.parquet", "tpcc --warehouses 1 --items 200 --customers 20 --transactions 1000"),
+];
 
 /// A command line of a document.
 struct Line {
@@ -125,9 +134,9 @@ fn smaller(command: &str) -> String {
         words.push(value.or(name).unwrap_or(word).replace(",...", ""));
     }
     for (start, options) in ADDED {
-        let has = |option: &&str| words.iter().any(|word| option.split(' ').next() == Some(word));
-        if command.starts_with(start) && !options.iter().any(has) {
-            words.extend(options[0].split(' ').map(str::to_string));
+        let has = words.iter().any(|word| options.split(' ').next() == Some(word));
+        if command.starts_with(start) && !has {
+            words.extend(options.split(' ').map(str::to_string));
         }
     }
     words.join(" ")
@@ -145,8 +154,8 @@ fn documents(root: &Path) -> Vec<String> {
     files
 }
 
-/// A directory with all files that the documentation assumes.
-fn prepared() -> Scratch {
+/// All files that the documentation assumes.
+fn prepared() -> Kept {
     let scratch = Scratch::new();
     for directory in ["tests/data", "traces"] {
         std::fs::create_dir_all(scratch.path(directory)).unwrap();
@@ -156,35 +165,43 @@ fn prepared() -> Scratch {
     }
     let line = |i: u64| format!("{},W,{},4096,{i}\n", i % 3, i * i % 509 * 4096);
     scratch.file("volumes.csv", (0..3000).map(line).collect::<String>());
-    for trace in RECORDINGS {
-        let line = "bench ycsb --workload 50w --device mem: --size 64MiB --buffer 256KiB -q";
-        scratch.quiet(&format!("{line} --records 10000 --transactions 10000 --record {trace}"));
+    for (trace, bench) in RECORDINGS {
+        let device = "--device mem: --size 64MiB --buffer 256KiB";
+        scratch.quiet(&format!("bench {bench} {device} -q --record {trace}"));
     }
-    scratch
+    scratch.keep()
+}
+
+/// Runs the commands of a document in this directory; how many ran, and which failed.
+fn run_all(file: &str, text: &str, scratch: &Scratch) -> (usize, Vec<String>) {
+    let (mut ran, mut failed) = (0, Vec::new());
+    for Line { number, command } in command_lines(text) {
+        let line = smaller(&command);
+        let reason = ONLY_PARSED.iter().find(|(part, _)| line.contains(part));
+        let done = match reason {
+            // The arguments before it are parsed, and refused if they are wrong.
+            Some(_) => scratch.run(&format!("{line} --help")),
+            None => scratch.run(&line),
+        };
+        ran += usize::from(reason.is_none());
+        if done.status != 0 {
+            let what = format!("{file}:{number}: frostline {command}\n  run as: {line}");
+            failed.push(format!("{what}\n  exit status {}: {}", done.status, done.err));
+        }
+    }
+    (ran, failed)
 }
 
 #[test]
 fn every_command_of_the_documentation_runs_in_the_order_in_which_it_stands() {
     let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", ".."].iter().collect();
-    let scratch = prepared();
-    let (mut ran, mut failed) = (0, Vec::new());
-    for file in documents(&root) {
+    let prepared = prepared();
+    let outcomes = side_by_side::each(documents(&root), |file| {
         let text = std::fs::read_to_string(root.join(&file)).unwrap();
-        for Line { number, command } in command_lines(&text) {
-            let line = smaller(&command);
-            let reason = ONLY_PARSED.iter().find(|(part, _)| line.contains(part));
-            let done = match reason {
-                // The arguments before it are parsed, and refused if they are wrong.
-                Some(_) => scratch.run(&format!("{line} --help")),
-                None => scratch.run(&line),
-            };
-            ran += usize::from(reason.is_none());
-            if done.status != 0 {
-                let what = format!("{file}:{number}: frostline {command}\n  run as: {line}");
-                failed.push(format!("{what}\n  exit status {}: {}", done.status, done.err));
-            }
-        }
-    }
+        run_all(&file, &text, &Scratch::of(&prepared))
+    });
+    let ran: usize = outcomes.iter().map(|(ran, _)| ran).sum();
+    let failed: Vec<_> = outcomes.into_iter().flat_map(|(_, failed)| failed).collect();
     assert!(failed.is_empty(), "{} commands fail:\n{}", failed.len(), failed.join("\n"));
     assert!(ran > 40, "only {ran} commands were found");
 }
@@ -200,7 +217,7 @@ fn commands_are_found_in_every_form_that_the_documents_have() {
     }
     assert_eq!(
         smaller("bench tpcc --seconds 60"),
-        "bench tpcc --seconds 1 --items 200 --customers 20"
+        "bench tpcc --seconds 1 --items 200 --customers 20 --transactions 300"
     );
     assert_eq!(smaller("reproduce sepfrozen --quick"), "reproduce sepfrozen --scale 0.01");
     assert_eq!(smaller("sim TRACE --scheme a,..."), "sim trace.u32.zst --scheme a");

@@ -41,6 +41,8 @@ pub(super) struct Buffer {
     pub free: u64,
     /// Blocks of the log that records may take at most.
     pub capacity: u64,
+    /// Where the zones in use begin, oldest first, and the end of what is written.
+    marks: Vec<Mark>,
     /// Blocks of a zone: of their mean, if they differ.
     pub zone: u64,
     /// Bytes of the longest payload that the log holds: with its head a quarter of the log, so
@@ -62,6 +64,15 @@ pub(super) struct Buffer {
     pub zones_lost: u64,
 }
 
+/// A position in the stream, and the blocks of the log that are in use before it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    /// The position.
+    pub at: Lsn,
+    /// The blocks.
+    pub blocks: u64,
+}
+
 impl Buffer {
     /// Nothing pending, in a log that ends at `end`.
     pub(super) fn new(most_pending: usize, end: Lsn, keep_from: Lsn, writer: &Writer) -> Self {
@@ -80,6 +91,7 @@ impl Buffer {
             is_short: false,
             free: 0,
             capacity: 0,
+            marks: Vec::new(),
             zone: 0,
             largest_record: 0,
             failed: None,
@@ -103,6 +115,9 @@ impl Buffer {
         let largest = (self.capacity / 4 * BODY as u64).min(u64::from(u32::MAX));
         self.largest_record = (largest as usize).saturating_sub(RECORD);
         self.frees_at = writer.frees_at();
+        let end = self.end - self.pending.len() as u64;
+        self.marks.clear();
+        self.marks.extend(writer.marks(end));
         self.zones_lost = writer.zones_lost;
         // Records may have been released while the last batch was being written.
         self.is_release_due |= self.keep_from >= self.frees_at;
@@ -112,6 +127,27 @@ impl Buffer {
     pub(super) fn used(&self) -> u64 {
         let free = self.free.saturating_sub(cost(self.pending.len()));
         (self.capacity - free.min(self.capacity)) * BLOCK
+    }
+
+    /// Bytes of what recovery would need without records that end at `upto` or before, pending ones
+    /// included: of the records, or of the blocks that they take, whichever is more. Of a zone that
+    /// is needed in part, blocks count by its share of positions. A record over several zones needs
+    /// them all.
+    pub(super) fn kept_from(&self, upto: Lsn) -> u64 {
+        let behind = self.marks.partition_point(|mark| mark.at <= upto);
+        let begun = behind.checked_sub(1).map(|at| self.marks[at]).unwrap_or_default();
+        let end = self.marks.last().map_or(0, |mark| mark.blocks);
+        let released = match self.marks.get(behind) {
+            Some(next) if next.blocks - begun.blocks > self.zone => begun.blocks,
+            Some(next) => {
+                let (all, part) = (next.at - begun.at, upto - begun.at);
+                let blocks = u128::from(next.blocks - begun.blocks);
+                begun.blocks + (blocks * u128::from(part) / u128::from(all.max(1))) as u64
+            }
+            None => end,
+        };
+        let blocks = end - released + cost(self.pending.len());
+        (blocks * BLOCK).max(self.end.saturating_sub(upto))
     }
 
     /// True if a record with `payload` bytes may be appended now.

@@ -152,6 +152,7 @@ pub struct Wal {
 /// A log that was found on a device, which nothing was changed of.
 pub struct FoundLog {
     device: Arc<dyn Device>,
+    id: u64,
     zones: Vec<ZoneInfo>,
     chain: Chain,
 }
@@ -165,16 +166,53 @@ impl FoundLog {
     pub fn find(device: Arc<dyn Device>, id: u64) -> Result<FoundLog, WalError> {
         let zones = zones(&*device)?;
         let chain = Chain::find(id, &zones, &scan::scan(&*device, id, &zones)?)?;
-        Ok(FoundLog { device, zones, chain })
+        Ok(FoundLog { device, id, zones, chain })
     }
 
-    /// As [`Wal::replay`], of the log that was found.
+    /// The zones of the device on which it was found.
+    pub fn zones(&self) -> u32 {
+        self.zones.len() as u32
+    }
+
+    /// The log on `device`, which has the same zones, as nothing has changed there since.
+    pub fn on(self, device: Arc<dyn Device>) -> FoundLog {
+        FoundLog { device, ..self }
+    }
+
+    /// Opens the log, as [`Wal::open`] does.
     ///
     /// # Errors
-    /// Those of `visit`; [`WalError::Damaged`] if a record is not what was written; errors of the
+    /// Those of [`Wal::open`] but for what it finds.
+    pub fn open(self, options: &WalOptions) -> Result<Wal, WalError> {
+        Wal::resume(self, options)
+    }
+
+    /// What `pick` makes of the last record of which it makes anything. The log is read from its
+    /// end on, as far as it takes.
+    ///
+    /// # Errors
+    /// Those of `pick`; [`WalError::Damaged`] if a record is not what was written; errors of the
     /// device.
-    pub fn replay<E: From<WalError>>(&self, visit: &mut Visit<'_, E>) -> Result<(), E> {
-        replay::replay(&*self.device, &self.chain, visit, &mut |_, _| ())
+    pub fn last<T, E: From<WalError>>(
+        &self,
+        mut pick: impl FnMut(Lsn, u8, &[u8]) -> Result<Option<T>, E>,
+    ) -> Result<Option<T>, E> {
+        let parts = &self.chain.parts;
+        let mut last = None;
+        for share in [8, 2, 1] {
+            let begins = |at: &usize| parts[*at].head.first_record().is_some();
+            let from = parts.len() - parts.len().div_ceil(share);
+            let from = (0..=from).rev().find(begins).unwrap_or(0);
+            let mut visit = |lsn, kind, payload: &[u8]| {
+                last = pick(lsn, kind, payload)?.or(last.take());
+                Ok::<(), E>(())
+            };
+            replay::replay(&*self.device, &self.chain, from, &mut visit, &mut |_, _| ())?;
+            if last.is_some() || from == 0 {
+                break;
+            }
+        }
+        Ok(last)
     }
 }
 
@@ -211,7 +249,12 @@ impl Wal {
     /// is missing that was durable and is needed, or the log ends before [`WalOptions::durable`];
     /// too few zones that can be written are left; errors of the device.
     pub fn open(device: Arc<dyn Device>, id: u64, options: &WalOptions) -> Result<Wal, WalError> {
-        let FoundLog { device, zones, chain } = FoundLog::find(device, id)?;
+        FoundLog::find(device, id)?.open(options)
+    }
+
+    /// As [`Wal::open`], once the log is found.
+    fn resume(found: FoundLog, options: &WalOptions) -> Result<Wal, WalError> {
+        let FoundLog { device, id, zones, chain } = found;
         chain.check_end(options.durable)?;
         let writer = Writer::resume(device.clone(), id, &chain, &zones, options.compression)?;
         if writer.zones() < 2 {
@@ -247,7 +290,7 @@ impl Wal {
     ) -> Result<(), E> {
         let found = self.found.lock();
         let chain = found.as_ref().ok_or(WalError::NoReplay)?;
-        replay::replay(&*self.device, chain, visit, progress)
+        replay::replay(&*self.device, chain, 0, visit, progress)
     }
 
     /// Appends a record, whose payload is the parts one behind the other. `numbered` is called
@@ -327,6 +370,19 @@ impl Wal {
     /// tore, and what is pending.
     pub fn used_bytes(&self) -> u64 {
         self.shared.lock().buffer.used()
+    }
+
+    /// Bytes of what recovery would need, pending records included: of records that were not
+    /// released, or of the blocks that these take, whichever is more. Blocks are reckoned as if
+    /// the records of a zone were equally spread.
+    pub fn kept_bytes(&self) -> u64 {
+        let guard = self.shared.lock();
+        guard.buffer.kept_from(guard.buffer.keep_from)
+    }
+
+    /// The same if all that end at `upto` or before were released.
+    pub fn kept_bytes_from(&self, upto: Lsn) -> u64 {
+        self.shared.lock().buffer.kept_from(upto)
     }
 
     /// Bytes of the zones that can be in use before appends wait. Less if zones failed since.

@@ -12,22 +12,25 @@ use super::scan::BlockWindow;
 /// A function that replay calls with the position, kind and payload of each record.
 pub type Visit<'a, E> = dyn FnMut(Lsn, u8, &[u8]) -> Result<(), E> + 'a;
 
-/// Calls `visit` for every record that ends behind the chain's `keep_from`, in order, and
-/// `progress` after each batch with how many bytes of how many are read.
+/// Calls `visit` for every record that ends behind the chain's `keep_from` and begins in the batch
+/// `from` of it or behind, in order; and `progress` after each batch with how many bytes of how
+/// many are read. A record begins in that batch.
 pub(super) fn replay<E: From<WalError>>(
     device: &dyn Device,
     chain: &Chain,
+    from: usize,
     visit: &mut Visit<'_, E>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(), E> {
-    let begin = chain.parts.first().and_then(|part| part.head.first_record()).unwrap_or(0);
+    let parts = &chain.parts[from..];
+    let begin = parts.first().and_then(|part| part.head.first_record()).unwrap_or(0);
     let mut records = Records { at: begin, end: chain.end, carry: Vec::new() };
     let mut visit = |lsn, kind, payload: &[u8]| match lsn > chain.keep_from {
         true => visit(lsn, kind, payload),
         false => Ok(()),
     };
     let (mut window, mut room): (Option<BlockWindow<'_>>, _) = (None, Vec::new());
-    for &LogExtent { head, end } in &chain.parts {
+    for &LogExtent { head, end } in parts {
         let window = match &mut window {
             Some(window) if window.zone() == head.zone => window,
             other => {

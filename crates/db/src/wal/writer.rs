@@ -20,6 +20,7 @@ use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneInfo, ZoneState};
 
 use super::batch::Packing;
 use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, NONE, RECORD, VERSION, word};
+use super::buffer::Mark;
 use super::chain::Chain;
 use super::error::WalError;
 use super::lsn::Lsn;
@@ -329,6 +330,18 @@ impl Writer {
     /// one zone and fill the next.
     fn oldest_goes_at(&self) -> Option<Lsn> {
         self.held.iter().skip(1).find_map(|held| held.first)
+    }
+
+    /// Where the zones in use begin, oldest first, and behind them what is written up to `end`.
+    pub(super) fn marks(&self, end: Lsn) -> impl Iterator<Item = Mark> {
+        let mut blocks = 0;
+        let begins = self.held.iter().filter_map(move |held| {
+            let mark = held.first.map(|at| Mark { at, blocks });
+            blocks += held.blocks;
+            mark
+        });
+        let written = self.held.iter().map(|held| held.blocks).sum::<u64>() - self.rest();
+        begins.chain([Mark { at: end, blocks: written }])
     }
 
     /// Resets the zones that hold no record that ends behind `keep_from`, which is durable.

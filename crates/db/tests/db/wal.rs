@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use frostline_db::wal::{Flusher, Lsn, Wal, WalError, WalOptions};
+use frostline_db::wal::{Flusher, FoundLog, Lsn, Wal, WalError, WalOptions};
 use frostline_store::Compression;
 use frostline_zone::{
     Clock, Device, DeviceError, Drive, Fault, Faulty, Shape, Timed, ZoneState, in_memory,
@@ -267,6 +267,51 @@ fn a_log_is_written_for_ever_in_the_zones_it_has() {
     let wal = open(&device, &INLINE);
     assert!(wal.used_bytes() <= capacity / 2 + ZONE);
     assert_eq!(wal.capacity_bytes(), capacity);
+}
+
+#[test]
+fn the_last_record_of_a_kind_is_found_wherever_it_is() {
+    for (count, at) in [(1, 0), (40, 0), (40, 1), (40, 20), (40, 35), (40, 39), (40, 40)] {
+        let device = formatted(24);
+        let wal = open(&device, &INLINE);
+        for number in 0..count {
+            // Some fill zones.
+            let bytes = if number % 7 == 3 { 100_000 } else { 2000 };
+            let kind = if number <= at && number + 3 > at { 9 } else { 1 };
+            let record = payload(number, bytes);
+            wal.wait(wal.append(kind, &[&record], |_| ()).unwrap().0).unwrap();
+        }
+        drop(wal);
+        let of_kind =
+            |_, kind, record: &[u8]| Ok::<_, WalError>((kind == 9).then_some(record.len()));
+        // The last of three, or of those of them that there are.
+        let last = at.min(count - 1);
+        let expected = Some(if last % 7 == 3 { 100_000 } else { 2000 });
+        let found = FoundLog::find(device.clone(), 7).unwrap().last(of_kind).unwrap();
+        assert_eq!(found, expected, "{at} of {count}");
+        let of_none = |_, kind, _: &[u8]| Ok::<_, WalError>((kind == 8).then_some(()));
+        assert_eq!(FoundLog::find(device, 7).unwrap().last(of_none).unwrap(), None);
+    }
+}
+
+#[test]
+fn what_is_kept_of_a_log_is_its_records_or_the_blocks_that_these_take() {
+    let device = formatted(24);
+    let wal = open(&device, &INLINE);
+    let mut ends = Vec::new();
+    for number in 0..60 {
+        ends.push(append(&wal, number, 100));
+        wal.wait(ends[number as usize]).unwrap();
+    }
+    assert_eq!(wal.kept_bytes(), 60 * 4096 + 4096, "a block each, and the log's first");
+    let half = wal.kept_bytes_from(ends[29]);
+    assert!((28 * 4096..=32 * 4096).contains(&half), "{half}");
+    assert_eq!(wal.kept_bytes_from(ends[59]), 0);
+    // A record over zones goes as a whole.
+    let end = append(&wal, 60, 200_000);
+    wal.wait(end).unwrap();
+    assert!(wal.kept_bytes_from(end - 1) >= 200_000);
+    assert_eq!(wal.kept_bytes_from(end), 0);
 }
 
 #[test]

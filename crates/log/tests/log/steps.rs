@@ -77,8 +77,8 @@ enum Action {
 struct Device<S: Scheme> {
     driver: Driver<S>,
     zone_pages: u32,
-    /// LBA and version in each slot that was placed since its zone was reset.
-    slots: HashMap<Slot, (u32, usize)>,
+    /// LBA and version in each slot of a zone that was placed since it was reset.
+    zones: HashMap<u32, Vec<(u32, usize)>>,
     /// The newest version of each page.
     versions: HashMap<u32, usize>,
     placed: usize,
@@ -93,7 +93,7 @@ impl<S: Scheme> Device<S> {
         Device {
             driver,
             zone_pages,
-            slots: HashMap::new(),
+            zones: HashMap::new(),
             versions: HashMap::new(),
             placed: 0,
             victims: Vec::new(),
@@ -119,9 +119,10 @@ impl<S: Scheme> Device<S> {
     }
 
     fn put(&mut self, slot: Slot, lba: u32, version: usize) {
-        let used = self.slots.keys().filter(|other| other.zone == slot.zone).count() as u32;
+        let zone = self.zones.entry(slot.zone).or_default();
+        let used = zone.len() as u32;
         assert!(slot.offset == used && used < self.zone_pages, "{slot:?} after {used}");
-        self.slots.insert(slot, (lba, version));
+        zone.push((lba, version));
         self.placed += 1;
     }
 
@@ -133,7 +134,7 @@ impl<S: Scheme> Device<S> {
             return self.next_victim();
         };
         if let Some(&((lba, from), class)) = self.pages.last() {
-            let version = self.slots[&from].1;
+            let version = self.zones[&from.zone][from.offset as usize].1;
             let current = self.versions.get(&lba) == Some(&version);
             // If there is no room, the copy waits.
             if let Ok(placed) = self.driver.place_relocation(lba, from, class) {
@@ -142,7 +143,7 @@ impl<S: Scheme> Device<S> {
                 placed.into_iter().for_each(|placed| self.put(placed.slot, lba, version));
             }
         } else if self.driver.steps.log_mut().release(victim) {
-            self.slots.retain(|slot, _| slot.zone != victim);
+            self.zones.remove(&victim);
             self.victims.pop();
             self.next_victim();
         }
@@ -160,7 +161,9 @@ impl<S: Scheme> Device<S> {
         prop_assert_eq!(self.driver.steps.log().valid_pages(), self.versions.len() as u64);
         for (&lba, &version) in &self.versions {
             let slot = self.driver.slot_of(lba).expect("a page that was written");
-            prop_assert_eq!(self.slots.get(&slot), Some(&(lba, version)));
+            let zone = self.zones.get(&slot.zone);
+            let found = zone.and_then(|zone| zone.get(slot.offset as usize));
+            prop_assert_eq!(found, Some(&(lba, version)));
         }
         let counts = self.driver.steps.log_mut().counts();
         prop_assert_eq!(counts.user_writes + counts.relocations, self.placed as u64);

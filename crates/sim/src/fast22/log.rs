@@ -277,10 +277,15 @@ impl<'a> Fast22Log<'a> {
 
     /// The words of a zone's valid pages, in slot order.
     fn valid_words(&self, zone: u32) -> Vec<u32> {
-        let slots = (0..self.options.zone_pages).map(|offset| self.slot(zone, offset));
-        let words = slots.map(|slot| (slot, self.words[slot as usize]));
-        let valid = |(slot, word): &(u32, u32)| self.map[(word & MAX_LBA) as usize].slot == *slot;
-        words.filter(valid).map(|(_, word)| word).collect()
+        let (map, first) = (&self.map[..], self.slot(zone, 0));
+        let words = &self.words[first as usize..][..self.options.zone_pages as usize];
+        let mut valid = Vec::new();
+        for (slot, &word) in (first..).zip(words) {
+            if map[(word & MAX_LBA) as usize].slot == slot {
+                valid.push(word);
+            }
+        }
+        valid
     }
 
     /// Appends a page to the open zone of a class; returns the class.

@@ -3,6 +3,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::LazyLock;
 
 // The simulator has the log of every scheme compiled: linked with it, they are not compiled again.
 use frostline_sim as _;
@@ -11,6 +12,7 @@ use frostline_log::{Options, PageReplay, Replay as _, Writes};
 use frostline_placement::registry::SCHEMES;
 use frostline_placement::{Foresight, Scheme, Setup, victims};
 use frostline_placement::{SchemeSpec, Visitor};
+use frostline_testkit::side_by_side;
 use frostline_trace::{AccessPattern, Spec, generate};
 
 /// Counts the allocations of each thread.
@@ -76,9 +78,16 @@ impl Visitor for Measure<'_> {
     }
 }
 
-fn each_scheme(check: impl Fn(&str, Work)) {
+/// The work of every scheme, measured once for all tests.
+fn each_scheme() -> &'static [(&'static str, Work)] {
+    static MEASURED: LazyLock<Vec<(&str, Work)>> = LazyLock::new(measured);
+    &MEASURED
+}
+
+fn measured() -> Vec<(&'static str, Work)> {
     let trace = zipf();
-    for entry in SCHEMES.iter().filter(|e| e.foresight == Foresight::None) {
+    let known = SCHEMES.iter().filter(|entry| entry.foresight == Foresight::None);
+    side_by_side::each(known, |entry| {
         let spec = SchemeSpec::parse(entry.info.name).unwrap();
         let make = |by: &str, setup: &Setup<'_>| frostline_learn::recogniser(by, setup, None);
         let setup = Setup {
@@ -87,26 +96,26 @@ fn each_scheme(check: impl Fn(&str, Work)) {
             forecaster: Some(&frostline_learn::forecaster),
             ..Setup::new(ZONE_PAGES, PAGES)
         };
-        check(entry.info.name, spec.build(&setup, Measure(&trace)).unwrap());
-    }
+        (entry.info.name, spec.build(&setup, Measure(&trace)).unwrap())
+    })
 }
 
 #[test]
 fn a_run_is_long_enough_that_its_beginning_costs_nothing() {
-    each_scheme(|name, work| {
+    for (name, work) in each_scheme() {
         // About this often a zone of 512 pages is filled or cleaned.
         assert!(work.mean_run > 50.0, "{name}: runs of {:.1} writes", work.mean_run);
-    });
+    }
 }
 
 #[test]
 fn once_the_volume_has_its_size_no_scheme_allocates() {
-    each_scheme(|name, work| {
+    for (name, work) in each_scheme() {
         // Zones may still be added from time to time, and a scheme that learns may grow vectors;
         // there are half a million writes.
-        let entry = SCHEMES.iter().find(|entry| entry.info.name == name).unwrap();
+        let entry = SCHEMES.iter().find(|entry| entry.info.name == *name).unwrap();
         let learns = entry.info.params.iter().any(|param| param.key == "recogniser");
         let most = if learns { 2500 } else { 64 };
         assert!(work.allocations < most, "{name}: {} allocations", work.allocations);
-    });
+    }
 }

@@ -124,20 +124,17 @@ impl Machine {
     }
 }
 
-/// Runs `live` for as many seeds as `usual` and [`seeds::times`] say, or for the only one. `live`
-/// returns the number of power cuts, and how often something was promised.
+/// Runs `live` for as many seeds as `usual` and [`seeds::times`] say, two at a time, or for the only
+/// one. `live` returns the number of power cuts, and how often something was promised.
 pub fn rounds(usual: u64, live: fn(u64) -> (u32, u32)) {
     let (first, machines) = match seeds::only() {
         Some(only) => (only, 1),
         None => (seeds::first(), seeds::times(usual)),
     };
-    let (mut cuts, mut promised) = (0, 0);
-    for seed in first..first + machines {
-        // The moment of a kill may differ when it is run again.
-        let lived = seeds::run(seed, live);
-        cuts += lived.0;
-        promised += lived.1;
-    }
+    // The moment of a kill may differ when a seed is run again.
+    let lived = seeds::each(first..first + machines, live);
+    let cuts: u32 = lived.iter().map(|(cuts, _)| cuts).sum();
+    let promised: u32 = lived.iter().map(|(_, promised)| promised).sum();
     println!("{machines} machines, {cuts} power cuts, {promised} promises kept");
     assert!(promised > 0);
 }

@@ -206,7 +206,14 @@ impl World {
             75..85 => {
                 let (at, bytes) = (self.rng.random_range(0..80), self.value());
                 let bytes = &bytes[..bytes.len().min(30)];
-                open.transaction.patch(table, key, at, bytes)?;
+                match open.transaction.patch(table, key, at, bytes) {
+                    // As above: a long value that is patched is a new one.
+                    Err(DbError::Full { .. }) => {
+                        self.full = true;
+                        return Ok(());
+                    }
+                    patch => patch?,
+                }
                 let is_certain = before.is_some();
                 Written { value: before.map(|value| patched(&value, at, bytes)), is_certain }
             }

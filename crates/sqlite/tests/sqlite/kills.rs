@@ -4,13 +4,11 @@
 //!
 //! `FROSTLINE_TIMES=n` kills n times as often.
 
-mod sqlite3;
-
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use crate::sqlite3::{self, Shell, run};
 use frostline_testkit::seeds;
-use sqlite3::{Shell, run};
 
 /// The mode of a store of whole pages.
 const WHOLE_PAGES: &str = "whole pages";

@@ -1,7 +1,5 @@
 //! A trained network finds what no weights of single features can express.
 
-#![cfg(feature = "gru")]
-
 use frostline_learn::*;
 use frostline_random::SplitMix;
 

@@ -1,10 +1,8 @@
 //! The export is a sequence of bytes, and keeps the promises of its replies.
 
-mod client;
-
 use std::sync::Arc;
 
-use client::*;
+use crate::client::*;
 use frostline_zone::{Device, Fault, Faulty, Operation};
 use proptest::prelude::*;
 

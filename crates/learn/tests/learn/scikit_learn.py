@@ -1,7 +1,7 @@
 """What scikit-learn makes of the data of scikit_learn.rs: writes scikit_learn.json beside this file.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install scikit-learn
-    /tmp/venv/bin/python crates/learn/tests/scikit_learn.py
+    /tmp/venv/bin/python crates/learn/tests/learn/scikit_learn.py
 
 Neither Python nor scikit-learn is needed to build or test.
 """

@@ -1,5 +1,4 @@
 //! Runs the system's `sqlite3` with the extension that belongs to this test.
-#![allow(dead_code)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;

@@ -1,7 +1,5 @@
 //! A minimal client of the protocol for the tests, and a server for it.
 
-#![allow(dead_code, reason = "each test file uses some of it")]
-
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;

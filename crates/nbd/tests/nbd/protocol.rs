@@ -1,13 +1,11 @@
 //! Wrong options and requests are refused, and do no harm.
 
-mod client;
-
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use client::*;
+use crate::client::*;
 use frostline_nbd::{Address, MOST_CONNECTIONS, Server};
 use frostline_store::Store;
 use frostline_zone::{Device, Fault, Faulty, Operation};

@@ -87,7 +87,7 @@ fn a_name_of_another_site_that_leads_here_is_told_nothing() {
 
 #[test]
 fn the_page_names_no_other_host() {
-    let page = include_str!("../src/page.html");
+    let page = include_str!("../../src/page.html");
     assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("src="));
 }
 

@@ -3,9 +3,7 @@
 //!
 //! Where there is no `sqlite3` that loads extensions the tests say so, and pass.
 
-mod sqlite3;
-
-use sqlite3::{Shell, run};
+use crate::sqlite3::{self, Shell, run};
 
 macro_rules! skip_without_sqlite3 {
     () => {

@@ -1,6 +1,6 @@
 //! The workloads on Frostline's own database, where transactions of several threads do conflict.
 
-use frostline_db::{Create, Db, Options};
+use frostline_db::{Create, Db, Direction, Options};
 use frostline_workload::driver::{self, Report, Until};
 use frostline_workload::{Condition, Loading, Workload, linkbench, tpcc, ycsb};
 use frostline_zone::{Shape, in_memory};
@@ -58,6 +58,33 @@ fn ycsb_keeps_its_records() {
             run(db, &ycsb, 5000);
             assert_all_hold(ycsb.check(db).unwrap());
         });
+    }
+}
+
+/// The records of YCSB in a database on a device of so many bytes.
+fn loaded(value_bytes: usize, device_bytes: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let shape = Shape { bytes: device_bytes, zone_bytes: Some(1 << 18), ..Shape::default() };
+    let device = in_memory(&shape).unwrap();
+    Db::create(&device, &Create::default()).unwrap();
+    let db = Db::open(&device, &Options { buffer_bytes: 0, ..Options::default() }).unwrap();
+    let options = ycsb::YcsbOptions { records: 1000, value_bytes, ..Default::default() };
+    let ycsb = ycsb::Ycsb::open(&db, options).unwrap();
+    assert!(ycsb.load(&db, Loading::default(), &mut |_| true).unwrap().is_complete());
+    let mut records = Vec::new();
+    let look = db.begin_read().unwrap();
+    for (name, table) in db.tables() {
+        let mut all = look.scan_all(table, Direction::Forward);
+        while let Some((key, value)) = all.next().unwrap() {
+            records.push(([name.as_bytes(), key].concat(), value.to_vec()));
+        }
+    }
+    records
+}
+
+#[test]
+fn a_small_log_gets_the_same_records_in_shorter_transactions() {
+    for value_bytes in [100, 1000, 3000] {
+        assert!(loaded(value_bytes, 24 << 20) == loaded(value_bytes, 512 << 20), "{value_bytes}");
     }
 }
 

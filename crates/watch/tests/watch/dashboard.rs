@@ -57,7 +57,7 @@ fn every_query_of_the_dashboard_names_metrics_that_a_database_has() {
 #[test]
 fn the_page_shows_metrics_that_a_database_has() {
     let known = known();
-    let names: BTreeSet<_> = named(include_str!("../src/page.html")).into_iter().collect();
+    let names: BTreeSet<_> = named(include_str!("../../src/page.html")).into_iter().collect();
     // One is the beginning of a pattern.
     let unknown: Vec<_> = names.iter().filter(|name| !known.contains(**name)).collect();
     assert_eq!(unknown, [&"frostline_"], "{known:?}");

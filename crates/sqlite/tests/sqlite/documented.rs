@@ -1,9 +1,9 @@
 //! The sessions of docs/sqlite.md run as they stand there, one after another in one directory.
 
-mod sqlite3;
-
 use std::io::Write;
 use std::process::{Command, Stdio};
+
+use crate::sqlite3;
 
 #[test]
 fn every_session_of_the_documentation_runs_without_an_error() {
