@@ -16,6 +16,9 @@ use crate::record::{PAGES, PageChanges, SPLIT, Split};
 /// fewer records on their left.
 const ASCENDING: usize = 8;
 
+/// A node may be cut this part of its bytes beside its middle.
+const NEAR: usize = 16;
+
 /// Room that a node above must have for one more child, in bytes.
 pub(super) const CHILD_ROOM: usize = LONGEST_KEY + 16;
 
@@ -251,11 +254,7 @@ impl Halves {
             false => None,
         };
         let (at, halves) = in_order.map(|halves| (index, halves)).or_else(|| {
-            let at = middle(node);
-            let separator = match node.level() {
-                0 => between(&key_of(node, at - 1), &key_of(node, at)),
-                _ => key_of(node, at),
-            };
+            let (at, separator) = near_middle(node);
             Some((at, Self::at(node, at, separator)?))
         })?;
         match index.checked_sub(at + 1) {
@@ -329,17 +328,32 @@ fn key_of(node: Node<'_>, index: usize) -> Vec<u8> {
     key
 }
 
-/// The slot before which about half of the node's bytes lie. A node that is split has two slots
-/// at least: it has no room for a record, and would have for the second.
-fn middle(node: Node<'_>) -> usize {
+/// The slot before which about half of the node's bytes lie, and the separator there: the shortest
+/// of those near the middle. A short one needs no image of the left half, and leaves room above.
+/// A node that is split has two slots at least: it has no room for a record, and would have for the
+/// second.
+fn near_middle(node: Node<'_>) -> (usize, Vec<u8>) {
     let bytes = |index: usize| node.slot(index).bytes() + SLOT;
-    let half = (0..node.count()).map(bytes).sum::<usize>() / 2;
+    let all = (0..node.count()).map(bytes).sum::<usize>();
     let mut passed = 0;
-    let at = (0..node.count()).find(|&index| {
-        passed += bytes(index);
-        passed > half
-    });
-    at.unwrap_or(0).clamp(1, node.count() - 1)
+    let mut from_middle = |index: usize| {
+        passed += bytes(index - 1);
+        (index, passed.abs_diff(all / 2))
+    };
+    let places: Vec<_> = (1..node.count()).map(&mut from_middle).collect();
+    let nearest = places.iter().map(|&(_, distance)| distance).min().unwrap_or(0);
+    let near = places.into_iter().filter(|&(_, distance)| distance <= nearest.max(all / NEAR));
+    let separated = near.map(|(at, distance)| (separator_before(node, at), distance, at));
+    let shortest = separated.min_by_key(|(separator, distance, _)| (separator.len(), *distance));
+    shortest.map(|(separator, _, at)| (at, separator)).unwrap_or_default()
+}
+
+/// The separator of a node that is cut before a slot.
+fn separator_before(node: Node<'_>, at: usize) -> Vec<u8> {
+    match node.level() {
+        0 => between(&key_of(node, at - 1), &key_of(node, at)),
+        _ => key_of(node, at),
+    }
 }
 
 /// The shortest key that is greater than `a`, and not greater than `b`.
@@ -351,6 +365,8 @@ pub(super) fn between(a: &[u8], b: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use rand::rngs::SmallRng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::node::LONGEST_RECORD;
@@ -400,6 +416,37 @@ mod tests {
                 prop_assert!((0..of.count()).all(|n| key_of(left, n) == key_of(of, n)));
             }
         }
+    }
+
+    /// A leaf full of records whose keys are random, cut out of a row of a million such keys.
+    fn leaf_of_random_keys(rng: &mut SmallRng) -> Box<PageBytes> {
+        let mut keys: Vec<u64> = (0..69).map(|_| rng.random_range(0..u64::MAX / 15_000)).collect();
+        let begin = rng.random_range(0..u64::MAX / 2);
+        keys.sort_unstable();
+        let keys: Vec<_> = keys.iter().map(|key| (begin + key).to_be_bytes()).collect();
+        let lower = between(&keys[0], &keys[1]);
+        let upper = between(&keys[67], &keys[68]);
+        let page = PageBytes::zeroed();
+        let fences = Fences { lower: &lower, upper: Some(&upper) };
+        let mut node = NodeMut::format(&page, 7, 0, fences);
+        for key in &keys[1..68] {
+            assert!(node.push(key, Record { value: &[5; 40], flags: 0 }));
+        }
+        page
+    }
+
+    #[test]
+    fn few_leaves_of_random_keys_need_an_image_of_their_left_half() {
+        let mut rng = SmallRng::seed_from_u64(1);
+        let (mut images, mut farthest) = (0, 0);
+        for _ in 0..1000 {
+            let page = leaf_of_random_keys(&mut rng);
+            let (at, separator) = near_middle(Node::of(&page));
+            images += u32::from(!can_be_cut(Node::of(&page), &separator));
+            farthest = farthest.max(at.abs_diff(34));
+        }
+        assert!(images < 40, "{images} of 1,000");
+        assert!(farthest <= 5, "{farthest} slots from the middle");
     }
 
     #[test]
