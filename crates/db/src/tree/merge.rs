@@ -117,6 +117,10 @@ impl Trees {
             return Ok(None);
         };
         NodeMut::of(&merged).include(self.window.included());
+        if Node::of(&merged).ghosts() > 0 {
+            // The other's: the visit that removed this one's ghosts has passed.
+            self.visits.note(left.page());
+        }
         let changes = PageChanges {
             freed: vec![right.page()],
             changed: vec![left.page()],

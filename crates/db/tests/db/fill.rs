@@ -246,6 +246,27 @@ fn ghosts_that_a_snapshot_held_through_a_crash_go_with_the_scan_that_passes_them
 }
 
 #[test]
+fn deletes_that_waited_for_all_leaves_of_a_table_leave_one_that_is_empty() {
+    // Scattered, so that the numbers of pages do not follow the keys.
+    let keys: Vec<u64> = (1..20_000u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    let device = device(8 << 20);
+    let db = open(&device);
+    let table = db.create_table("t").unwrap();
+    for batch in keys.chunks(500) {
+        let mut transaction = db.begin().unwrap();
+        batch.iter().for_each(|n| transaction.put(table, &n.to_be_bytes(), &[7; 40]).unwrap());
+        transaction.commit_soon().unwrap();
+    }
+    db.close().unwrap();
+    let db = open(&device);
+    let table = db.table("t").unwrap();
+    keys.chunks(500).for_each(|batch| delete(&db, table, batch.iter().copied()));
+    assert_eq!(leaves(&db), 1);
+    let ghosts: u64 = check(&db).trees.iter().map(|tree| tree.ghosts).sum();
+    assert_eq!(ghosts, 0);
+}
+
+#[test]
 fn values_that_become_short_give_pages_back() {
     let db = open(&device(8 << 20));
     let table = filled(&db, 3000);
