@@ -117,10 +117,6 @@ impl Trees {
             return Ok(None);
         };
         NodeMut::of(&merged).include(self.window.included());
-        if Node::of(&merged).ghosts() > 0 {
-            // The other's: the visit that removed this one's ghosts has passed.
-            self.visits.note(left.page());
-        }
         let changes = PageChanges {
             freed: vec![right.page()],
             changed: vec![left.page()],
@@ -131,6 +127,10 @@ impl Trees {
         append_image(&merged, &mut image);
         let logged = self.log(PAGES, &[&changes.head(), &image])?;
         left.replace(&merged, logged.position());
+        if left.node().ghosts() > 0 {
+            // They were the other's: the visit that removed this one's ghosts has passed.
+            self.visits.note(left.page());
+        }
         let room = parent.node().room();
         remove_child(&mut parent, &separator);
         parent.changed();
