@@ -18,7 +18,7 @@ const _: () = assert!(UNIT.is_power_of_two() && UNIT.is_multiple_of(BLOCK_BYTES 
 /// written over them and the file system has nothing to find and to note: so many, or a share of
 /// the units in use.
 const KEPT: u64 = 16;
-const KEPT_SHARE: u64 = 32;
+const KEPT_SHARE: u64 = 8;
 
 /// A file that nobody uses has no more free units than so many, or a share of those in use.
 const LOOSE: u64 = if cfg!(test) { 1 } else { 16 };
