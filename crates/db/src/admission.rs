@@ -79,8 +79,7 @@ impl Core {
         let _reservation = self.reserve(&needs, writes, frees)?;
         let _room = self.room_for(&mut needs, writes)?;
         let bytes = needs.log_bytes;
-        self.wait_for_log(bytes)?;
-        let is_large = !self.log_use(0).is_usual(bytes);
+        let is_large = !self.wait_for_log(bytes)?.is_usual(bytes);
         Ok(Admission { core: self, bytes, is_large, _reservation, _room })
     }
 
@@ -150,8 +149,8 @@ impl Core {
         has_room && self.trees.wal().admits(logged)
     }
 
-    /// Waits until the log has room for the bytes, and reserves them.
-    fn wait_for_log(&self, bytes: u64) -> Result<(), DbError> {
+    /// Waits until the log has room for the bytes, and reserves them. Returns the log before that.
+    fn wait_for_log(&self, bytes: u64) -> Result<LogUse, DbError> {
         let mut logging = self.logging();
         let mut waiting = None;
         loop {
@@ -165,7 +164,7 @@ impl Core {
             let is_in_vain = is_alone && self.is_in_vain(&mut waiting, log);
             if has_room || is_in_vain && log.has_room(bytes) {
                 *logging += bytes;
-                return Ok(());
+                return Ok(log);
             }
             self.check()?;
             if is_in_vain {

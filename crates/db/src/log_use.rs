@@ -7,6 +7,7 @@
 //! much commits wait for it.
 
 use crate::core::Core;
+use crate::wal::InUse;
 
 /// The log, as commits and checkpoints see it.
 #[derive(Clone, Copy)]
@@ -22,12 +23,11 @@ pub(crate) struct LogUse {
 impl Core {
     /// The log as it is now, once `logging` bytes more are in it.
     pub(crate) fn log_use(&self, logging: u64) -> LogUse {
-        let wal = self.trees.wal();
-        let capacity = wal.capacity_bytes();
+        let InUse { used, capacity, kept } = self.trees.wal().in_use();
         LogUse {
-            taken: wal.used_bytes() + logging,
+            taken: used + logging,
             capacity,
-            kept: wal.kept_bytes() + logging,
+            kept: kept + logging,
             recovery: self.recovery_bytes().min(capacity / 2),
         }
     }

@@ -46,7 +46,7 @@ pub(crate) fn logs_behind(
     Ok((logs, durable))
 }
 
-/// What was durable of the store as a record of the log says.
+/// Reads a log record that tells which chunks and notes of the store were durable.
 fn parse_store(position: u64, record: &[u8]) -> Result<Durable, DbError> {
     let malformed = || DbError::Record { position, what: "is not about the store" };
     let (chunks, notes) = record.split_first_chunk().ok_or_else(malformed)?;

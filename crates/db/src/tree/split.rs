@@ -335,17 +335,16 @@ fn key_of(node: Node<'_>, index: usize) -> Vec<u8> {
 fn near_middle(node: Node<'_>) -> (usize, Vec<u8>) {
     let bytes = |index: usize| node.slot(index).bytes() + SLOT;
     let all = (0..node.count()).map(bytes).sum::<usize>();
-    let mut passed = 0;
-    let mut from_middle = |index: usize| {
-        passed += bytes(index - 1);
-        (index, passed.abs_diff(all / 2))
-    };
-    let places: Vec<_> = (1..node.count()).map(&mut from_middle).collect();
-    let nearest = places.iter().map(|&(_, distance)| distance).min().unwrap_or(0);
-    let near = places.into_iter().filter(|&(_, distance)| distance <= nearest.max(all / NEAR));
-    let separated = near.map(|(at, distance)| (separator_before(node, at), distance, at));
-    let shortest = separated.min_by_key(|(separator, distance, _)| (separator.len(), *distance));
-    shortest.map(|(separator, _, at)| (at, separator)).unwrap_or_default()
+    let ends = (0..node.count()).scan(0, |end, index| {
+        *end += bytes(index);
+        Some(*end)
+    });
+    let from_middle = (1..node.count()).zip(ends.map(|end: usize| end.abs_diff(all / 2)));
+    let nearest = from_middle.clone().map(|(_, distance)| distance).min().unwrap_or(0);
+    let near = from_middle.filter(|&(_, distance)| distance <= nearest.max(all / NEAR));
+    let cuts = near.map(|(at, distance)| (distance, at, separator_before(node, at)));
+    let shortest = cuts.min_by_key(|(distance, _, separator)| (separator.len(), *distance));
+    shortest.map(|(_, at, separator)| (at, separator)).unwrap_or_default()
 }
 
 /// The separator of a node that is cut before a slot.

@@ -149,6 +149,17 @@ pub struct Wal {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// How much of a log is in use, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct InUse {
+    /// See [`Wal::used_bytes`].
+    pub used: u64,
+    /// See [`Wal::capacity_bytes`].
+    pub capacity: u64,
+    /// Of what recovery would need, as [`Wal::kept_bytes_from`] has it.
+    pub kept: u64,
+}
+
 /// A log that was found on a device, which nothing was changed of.
 pub struct FoundLog {
     device: Arc<dyn Device>,
@@ -187,8 +198,8 @@ impl FoundLog {
         Wal::resume(self, options)
     }
 
-    /// What `pick` makes of the last record of which it makes anything. The log is read from its
-    /// end on, as far as it takes.
+    /// Calls `pick` for records, and returns what it makes of the last one that is not `None`.
+    /// Reads the last part of the log first, and more only if `pick` found nothing there.
     ///
     /// # Errors
     /// Those of `pick`; [`WalError::Damaged`] if a record is not what was written; errors of the
@@ -372,15 +383,20 @@ impl Wal {
         self.shared.lock().buffer.used()
     }
 
-    /// Bytes of what recovery would need, pending records included: of records that were not
-    /// released, or of the blocks that these take, whichever is more. Blocks are reckoned as if
-    /// the records of a zone were equally spread.
-    pub fn kept_bytes(&self) -> u64 {
-        let guard = self.shared.lock();
-        guard.buffer.kept_from(guard.buffer.keep_from)
+    /// [`Self::used_bytes`], [`Self::capacity_bytes`], and [`Self::kept_bytes_from`] the first
+    /// record that was not released, at one moment.
+    pub fn in_use(&self) -> InUse {
+        let buffer = &self.shared.lock().buffer;
+        InUse {
+            used: buffer.used(),
+            capacity: buffer.capacity * BLOCK,
+            kept: buffer.kept_from(buffer.keep_from),
+        }
     }
 
-    /// The same if all that end at `upto` or before were released.
+    /// Bytes of what recovery would need, pending records included, if all records that end at
+    /// `upto` or before were released: of the records, or of the blocks that these take, whichever
+    /// is more. Blocks are reckoned as if the records of a zone were equally spread.
     pub fn kept_bytes_from(&self, upto: Lsn) -> u64 {
         self.shared.lock().buffer.kept_from(upto)
     }

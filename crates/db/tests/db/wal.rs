@@ -303,7 +303,7 @@ fn what_is_kept_of_a_log_is_its_records_or_the_blocks_that_these_take() {
         ends.push(append(&wal, number, 100));
         wal.wait(ends[number as usize]).unwrap();
     }
-    assert_eq!(wal.kept_bytes(), 60 * 4096 + 4096, "a block each, and the log's first");
+    assert_eq!(wal.in_use().kept, 60 * 4096 + 4096, "a block each, and the log's first");
     let half = wal.kept_bytes_from(ends[29]);
     assert!((28 * 4096..=32 * 4096).contains(&half), "{half}");
     assert_eq!(wal.kept_bytes_from(ends[59]), 0);

@@ -8,8 +8,8 @@
 const RECENT: usize = 1024;
 /// Pages in order from which a run may be a stream.
 const LONG: u32 = 64;
-/// Pages in order up to the first of a stream, none of them written again. A log's tail comes sooner
-/// than that, the end of a part of a file that is written back later.
+/// Pages in order, none of them written again, before a stream may begin. A log writes its tail
+/// again sooner than that. A file does so only where a file system wrote a part of it back.
 const FRESH: u32 = 16;
 /// A run is a stream if at least one in this many writes since its first page belongs to others.
 const OTHERS: u32 = 5;

@@ -1,4 +1,4 @@
-//! What is served of a store or database at work.
+//! The pages and figures that a store or a database serves while it works.
 
 mod dashboard;
 mod server;
