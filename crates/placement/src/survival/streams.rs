@@ -94,13 +94,13 @@ impl Streams {
         let now = self.now;
         let before = self.recent[lba.wrapping_sub(1) as usize % RECENT];
         let continues = before.lba == lba.wrapping_sub(1);
-        let (run, began) = if continues { (before.run + 1, before.began) } else { (1, now) };
         let own = &mut self.recent[lba as usize % RECENT];
-        let again = own.lba == lba && own.began == began;
-        let fresh = match (again, continues) {
-            (true, _) => 0,
-            (false, true) => before.fresh + 1,
-            (false, false) => FRESH,
+        let (run, began, fresh) = match continues {
+            true => {
+                let again = own.lba == lba && own.began == before.began;
+                (before.run + 1, before.began, if again { 0 } else { before.fresh + 1 })
+            }
+            false => (1, now, FRESH),
         };
         *own = RecentWrite { lba, now, run, began, fresh };
         let since = now.wrapping_sub(began);
