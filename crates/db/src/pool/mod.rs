@@ -242,6 +242,13 @@ impl Pool {
         Ok(None)
     }
 
+    /// An optimistic guard of a page if it is in a frame.
+    pub(crate) fn look_in_memory(&self, page: u32) -> Option<OptimisticGuard<'_>> {
+        let residency = self.residency();
+        let Ok(Residence::Frame(frame)) = residency.table().residence(page) else { return None };
+        residency.frames().look(frame, page)
+    }
+
     /// Loads a page that is needed, unless the thread runs a step that notes it.
     #[cold]
     fn load_missed(&self, page: u32) -> Result<(), DbError> {

@@ -25,7 +25,8 @@ impl Trees {
         held.node().lower(&mut lower);
         drop(held);
         let fresh = self.fresh()?;
-        let Some(leaf) = self.pool.look(page)? else { return Ok(()) };
+        // The leaf may have left memory for the frame. It must not be read by a thread that has one.
+        let Some(leaf) = self.pool.look_in_memory(page) else { return Ok(()) };
         let Some((parent, leaf)) = hold_both(parent, leaf) else { return Ok(()) };
         if !self.pool.lacks_rows(page) {
             return Ok(());
