@@ -253,11 +253,21 @@ impl ChangedWords {
     fn apply(&mut self, page: &mut [u8], delta: &[u8]) -> Option<()> {
         let (head, mut rest) = delta.split_at_checked(HEAD)?;
         let runs = head[HEAD - 1];
+        let mut unnoted = None;
         if runs & HAS_SHIFTS != 0 {
             let (shifts, behind) = Shifts::parse(rest)?;
             self.set_shift_number(shifts.number_in(page)?);
             self.set_shift_number_at(shifts.number_at());
-            shifts.apply(page, |shift, end| self.shift(shift, end))?;
+            shifts.apply(page, |shift, end| {
+                // The delta may end within a shift of the tail: then there is one more here than
+                // their writer has.
+                let is_full = self.shifts.is_full(end);
+                let is_noted = unnoted.is_none() && self.shift(shift, end);
+                if is_full && !is_noted {
+                    unnoted = Some(shifts.number());
+                }
+                is_noted || unnoted.is_some()
+            })?;
             rest = behind;
         }
         let (runs, mut words) = rest.split_at_checked(2 * usize::from(runs & !HAS_SHIFTS))?;
@@ -269,6 +279,10 @@ impl ChangedWords {
             page.get_mut(begin * WORD..at * WORD)?.copy_from_slice(run);
             self.since.add(begin..at);
             words = behind;
+        }
+        if let Some(number) = unnoted {
+            self.begin_base(number);
+            self.forget_base();
         }
         Some(())
     }
@@ -310,6 +324,9 @@ mod tests {
     /// Sorted words of a page with this many at the beginning, behind the number of shifts.
     const SORTED: [usize; 3] = [0, 40, 300];
     const NUMBER: usize = 4;
+
+    /// Shifts that a page may have since its base.
+    const MOST_SHIFTS: usize = 27;
 
     /// A page with sorted words, and what its writer notes.
     struct Page {
@@ -475,6 +492,8 @@ mod tests {
                     RecordKind::Image => (base, parts) = (page.bytes.clone(), [vec![], vec![]]),
                     // One of a page that has no delta is its delta.
                     RecordKind::Tail if parts[0].is_empty() => parts = [encoded(kind), vec![]],
+                    // In place of a tail for which there is no room.
+                    RecordKind::Tail if chance == 7 => parts = [encoded(RecordKind::Delta), vec![]],
                     RecordKind::Tail => parts[1] = encoded(kind),
                     kind => parts = [encoded(kind), vec![]],
                 }
@@ -490,6 +509,34 @@ mod tests {
                     6 if kind == RecordKind::Delta => page.changed.forget_delta(),
                     _ => {}
                 }
+            }
+        }
+
+        #[test]
+        fn a_delta_may_end_within_a_shift_of_the_tail_behind_it(
+            shifts in 2..=MOST_SHIFTS, in_delta in 1..MOST_SHIFTS, removes: bool,
+        ) {
+            let mut page = Page::with(2);
+            let base = page.bytes.clone();
+            // No two are neighbours.
+            let shift = |n: usize| if removes { Change::Remove(3 * n) } else { Change::Insert(3 * n) };
+            let in_delta = in_delta.min(shifts - 1);
+            (0..in_delta).for_each(|n| page.make(shift(n), 1));
+            page.changed.begin_delta();
+            (in_delta..shifts).for_each(|n| page.make(shift(n), 2));
+            // The store writes a delta where its writer thinks of a tail.
+            let delta = page.changed.encode(&page.bytes, RecordKind::Delta).unwrap();
+            page.make(shift(shifts - 1), 3);
+            let tail = page.changed.encode(&page.bytes, RecordKind::Tail).unwrap();
+            let (read, mut changed) = read(&base, &[delta, tail]);
+            prop_assert!(read == page.bytes);
+            // What is written next must bring the base to the page in any case.
+            page.changed = changed;
+            page.make(Change::Write(WORDS - 1, 1), 4);
+            changed = page.changed;
+            if changed.kind() != RecordKind::Image {
+                let delta = changed.encode(&page.bytes, RecordKind::Delta).unwrap();
+                prop_assert!(self::read(&base, &[delta, vec![]]).0 == page.bytes);
             }
         }
 

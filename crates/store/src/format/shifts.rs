@@ -145,6 +145,11 @@ impl Shifts {
         self.number_at = at;
     }
 
+    /// True if there is no room for one more of words up to `end`.
+    pub(crate) fn is_full(&self, end: usize) -> bool {
+        usize::from(self.count) >= MOST && usize::from(self.now) == end
+    }
+
     /// Adds a shift of words up to `end`. False if there are too many, or the one before left
     /// another end.
     pub(crate) fn push(&mut self, shift: Shift, end: usize) -> bool {
