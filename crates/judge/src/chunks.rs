@@ -6,7 +6,7 @@ use frostline_zone::Device;
 
 use crate::Undecided;
 use crate::metadata::Metadata;
-use crate::page::{ChunkHead, HEAD, MetaPage, PAGE, PageHead, Place, sum_of};
+use crate::page::{ChunkHead, HEAD, MetaPage, PAGE, PageHead, Place, bytes_of};
 
 /// A chunk that the checkpoint does not cover.
 pub(crate) struct Late {
@@ -74,8 +74,8 @@ impl Late {
     pub(crate) fn leave_whole_pages(&mut self, device: &dyn Device) -> Result<(), Undecided> {
         let mut whole = Vec::new();
         for row in self.rows.drain(..) {
-            let Place { at, bytes, sum, .. } = row.place;
-            if sum_of(device, self.zone, at, bytes)? == Some(sum) {
+            let found = bytes_of(device, row.place)?;
+            if found.map(|bytes| crc32c::crc32c(&bytes)) == Some(row.place.sum) {
                 whole.push(row);
             }
         }

@@ -18,7 +18,7 @@ use zstd::bulk::Decompressor;
 use chunks::{ChunkGroup, Kind, Late, PageRow, late_chunks};
 pub use error::Undecided;
 use metadata::{Metadata, Places};
-use page::{PAGE, Place, bytes_of, sum_of};
+use page::{PAGE, Place, bytes_of};
 
 /// The pages that a store must have, as LBA and CRC-32C of the content.
 pub type PageSums = BTreeMap<u32, u32>;
@@ -71,13 +71,17 @@ pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
         let Some(places) = places(meta.time, page, old, newest.get(&page), &changes) else {
             continue;
         };
-        for place in
-            places.iter().zip(old).filter_map(|(&found, old)| found.filter(|_| found == old))
-        {
-            check(device, &late, page, place)?;
+        let mut records = Vec::new();
+        for (place, old) in places.into_iter().zip(old) {
+            let Some(place) = place else { continue };
+            let record = bytes_of(device, place)?;
+            if old == Some(place) {
+                check(&late, page, place, record.as_deref())?;
+            }
+            records.push(record);
         }
         let wrong = || Undecided::Damaged(format!("LBA {page}: its records are no page"));
-        let sum = content(device, places)?.map(|page| crc32c::crc32c(&page));
+        let sum = content(records).map(|page| crc32c::crc32c(&page));
         pages.insert(page, sum.ok_or_else(wrong)?);
     }
     Ok(pages)
@@ -149,31 +153,30 @@ fn leave_whole_groups(late: &mut [Late], old: &BTreeMap<u32, Places>, durable: u
 }
 
 /// Checks that a record in the map is where the map says.
-fn check(device: &dyn Device, late: &[Late], lba: u32, place: Place) -> Result<(), Undecided> {
+fn check(late: &[Late], lba: u32, place: Place, found: Option<&[u8]>) -> Result<(), Undecided> {
     let wrong = |what: &str| Undecided::Damaged(format!("LBA {lba}, {place:?}: {what}"));
     let opening = place.opening.ok_or_else(|| wrong("no zone of the checkpoint"))?;
     if late.iter().any(|c| c.zone == place.zone && c.opening != opening) {
         return Err(wrong("its zone holds later pages"));
     }
-    match sum_of(device, place.zone, place.at, place.bytes)? == Some(place.sum) {
+    match found.map(crc32c::crc32c) == Some(place.sum) {
         true => Ok(()),
         false => Err(wrong("its content is not there")),
     }
 }
 
-/// A page, of its image, its delta and its tail; none if they are not what the format says.
-fn content(device: &dyn Device, places: Places) -> Result<Option<Vec<u8>>, Undecided> {
+/// A page, of its image, its delta and its tail; none if one is not on the device, or they are not
+/// what the format says.
+fn content(records: Vec<Option<Vec<u8>>>) -> Option<Vec<u8>> {
     let mut page = None;
-    for Place { zone, at, bytes, .. } in places.into_iter().flatten() {
-        let Some(record) = bytes_of(device, zone, at, bytes)? else { return Ok(None) };
-        let made = match page {
-            None => whole(record),
-            Some(page) => apply(page, &record),
-        };
-        let Some(made) = made else { return Ok(None) };
-        page = Some(made);
+    for record in records {
+        let record = record?;
+        page = Some(match page {
+            None => whole(record)?,
+            Some(page) => apply(page, &record)?,
+        });
     }
-    Ok(page)
+    page
 }
 
 /// A page of its image: two bytes say where zeroes were left out, two how many. If the first two

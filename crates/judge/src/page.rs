@@ -128,27 +128,17 @@ pub(crate) struct Place {
     pub sum: u32,
 }
 
-/// Bytes of a zone; `None` if they are not before the write pointer.
-pub(crate) fn bytes_of(
-    device: &dyn Device,
-    zone: u32,
-    at: u64,
-    bytes: u32,
-) -> Result<Option<Vec<u8>>, Undecided> {
+/// The bytes of a record; `None` if they are not before the write pointer.
+pub(crate) fn bytes_of(device: &dyn Device, place: Place) -> Result<Option<Vec<u8>>, Undecided> {
+    let Place { zone, at, bytes, .. } = place;
     let (page, skip) = ((at / PAGE as u64) as u32, at as usize % PAGE);
     let pages = (skip + bytes as usize).div_ceil(PAGE);
-    let read = read(device, zone, page, pages as u32)?;
-    Ok(read.map(|read| read[skip..skip + bytes as usize].to_vec()))
-}
-
-/// CRC-32C of bytes of a zone; `None` if they are not before the write pointer.
-pub(crate) fn sum_of(
-    device: &dyn Device,
-    zone: u32,
-    at: u64,
-    bytes: u32,
-) -> Result<Option<u32>, Undecided> {
-    Ok(bytes_of(device, zone, at, bytes)?.map(|bytes| crc32c::crc32c(&bytes)))
+    let mut read = read(device, zone, page, pages as u32)?;
+    if let Some(read) = &mut read {
+        read.truncate(skip + bytes as usize);
+        read.drain(..skip);
+    }
+    Ok(read)
 }
 
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
