@@ -300,15 +300,19 @@ fn check_room(
     let zone_pages = sure_images(fixed, sizes);
     let most = u64::from(volume.saturating_sub(reserve + 1)) * u64::from(zone_pages);
     let fits = (whole_pages..=most_logical(fixed, zones)).contains(&logical_pages);
-    if whole_pages == 0 || whole_pages > most || !fits {
-        let why = format!(
-            "{zones} usable zones of {zone_pages} pages can hold {most} pages with {classes} \
-             classes, {} free zones and {meta_zones} for metadata; {logical_pages} are asked for",
-            reserve + spare
-        );
-        return Err(StoreError::TooSmall { why });
-    }
-    Ok(())
+    let holds = match logical_pages {
+        0 => "no page".to_string(),
+        asked if whole_pages == 0 || whole_pages > most || !fits => {
+            format!("{most} pages, and not the {asked} that are asked for,")
+        }
+        _ => return Ok(()),
+    };
+    let free = reserve + spare;
+    let why = format!(
+        "{zones} usable zones of {zone_pages} pages can hold {holds} with {classes} classes, {free} \
+         free zones and {meta_zones} for metadata"
+    );
+    Err(StoreError::TooSmall { why })
 }
 
 /// Whole images that a zone holds in any case: behind shorter records its end may be too short for

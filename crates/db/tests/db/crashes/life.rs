@@ -62,7 +62,8 @@ impl<'t> Life<'t> {
         let rng = &mut world.rng;
         let zone_bytes = 4096 * rng.random_range(20..80u64);
         let log_zones = rng.random_range(4..9u64);
-        let zones = log_zones + rng.random_range(20..50u64);
+        // With fewer a store with deltas may have no room for a page.
+        let zones = log_zones + rng.random_range(24..54u64);
         let shape = Shape::of_zones(zones, zone_bytes);
         let memory: Arc<dyn Device> = in_memory(&shape).unwrap();
         let schemes = ["sepbit", "nosep", "sepgc", "dac", "mida:classes=4", "2r-fifo"];
