@@ -107,8 +107,8 @@ impl Evictor {
     }
 }
 
-/// Takes parts from the cache of absent pages, and writes deltas that are among them. Under the
-/// writer's lock.
+/// Takes parts from the cache of absent pages, and writes deltas that are among them, as long as
+/// any can be. Under the writer's lock.
 fn take_excess(
     writeback: &Writeback,
     lacking: &mut Vec<u32>,
@@ -117,10 +117,11 @@ fn take_excess(
     loop {
         let excess = take(writeback.residency().absent(), BATCH);
         lacking.extend(excess.lacking);
-        if excess.deltas.is_empty() {
+        let is_done = excess.deltas.is_empty()
+            || writeback.write_deltas(excess.deltas, Cause::Eviction)? == 0;
+        if is_done {
             return Ok(());
         }
-        writeback.write_deltas(excess.deltas, Cause::Eviction)?;
     }
 }
 

@@ -332,47 +332,64 @@ impl Writeback {
         }
     }
 
-    /// Writes deltas of absent pages, which are in use for it. Under the evictor's lock.
+    /// Writes deltas of absent pages, which are in use for it. Under the evictor's lock. Returns how
+    /// many were written. One whose page has to be written as a whole, and can't be read, stays in
+    /// the cache. A checkpoint gets the error; a thread that needs memory has nothing to do with it.
     pub(crate) fn write_deltas(
         &self,
         deltas: Vec<(u32, CachedDelta)>,
         cause: Cause,
-    ) -> Result<(), DbError> {
+    ) -> Result<usize, DbError> {
         let needed = deltas.iter().map(|(_, delta)| delta.position).max().unwrap_or(0);
-        let written = self.wait_for_log(needed).and_then(|()| self.send_deltas(&deltas));
-        if written.is_ok() {
-            self.count(deltas.len(), cause);
-        }
+        let sent = self.wait_for_log(needed).and_then(|()| self.send_deltas(&deltas));
+        let mut written = 0;
         for (page, delta) in deltas {
-            self.residency.absent().end_write(page, delta, written.is_ok());
+            let arrived =
+                sent.as_ref().is_ok_and(|unread| unread.iter().all(|&(other, _)| other != page));
+            written += usize::from(arrived);
+            self.residency.absent().end_write(page, delta, arrived);
         }
-        written
+        self.count(written, cause);
+        match sent?.pop() {
+            Some((_, error)) if cause == Cause::Checkpoint => Err(error),
+            _ => Ok(written),
+        }
     }
 
-    fn send_deltas(&self, deltas: &[(u32, CachedDelta)]) -> Result<(), DbError> {
+    /// Sends deltas to the store, and in place of those that it takes none of whole pages. Returns
+    /// the pages that can't be read for that.
+    fn send_deltas(&self, deltas: &[(u32, CachedDelta)]) -> Result<Vec<(u32, DbError)>, DbError> {
         let out = deltas.iter().map(|(page, cached)| {
             let CachedDelta { delta, hotness, .. } = cached;
             OutgoingDelta { page: *page, delta, hotness: *hotness }
         });
         let refused = self.space.write_deltas(&out.collect::<Vec<_>>())?;
-        for (page, delta) in deltas.iter().filter(|(page, _)| refused.contains(page)) {
-            self.write_whole(*page, delta)?;
+        let mut unread = Vec::new();
+        for (page, cached) in deltas.iter().filter(|(page, _)| refused.contains(page)) {
+            let mut bytes = [0; PAGE_BYTES];
+            let read = self.space.read_with(*page, &cached.delta, &mut bytes);
+            if is_lost(*page, &read) {
+                continue;
+            }
+            match read {
+                Ok(_) => self.write_whole(*page, cached, &mut bytes)?,
+                Err(error) => unread.push((*page, error)),
+            }
         }
-        Ok(())
+        Ok(unread)
     }
 
-    /// Writes a page whose base takes no delta of its changes.
-    fn write_whole(&self, page: u32, cached: &CachedDelta) -> Result<(), DbError> {
-        let mut bytes = [0; PAGE_BYTES];
-        let read = self.space.read_with(page, &cached.delta, &mut bytes);
-        if is_lost(page, &read) {
-            return Ok(());
-        }
-        read?;
-        let middle = middle(&bytes);
+    /// Writes a page, which was read with its delta.
+    fn write_whole(
+        &self,
+        page: u32,
+        cached: &CachedDelta,
+        bytes: &mut [u8; PAGE_BYTES],
+    ) -> Result<(), DbError> {
+        let middle = middle(bytes);
         bytes[middle].fill(0);
         let CachedDelta { position, hotness, .. } = *cached;
-        self.space.write(&[Outgoing { page, bytes: &bytes, position, hotness, changed: None }])
+        self.space.write(&[Outgoing { page, bytes, position, hotness, changed: None }])
     }
 }
 

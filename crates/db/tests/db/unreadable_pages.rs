@@ -52,3 +52,58 @@ fn a_deleted_record_whose_page_cant_be_read_stays_there_and_nobody_is_disturbed(
     assert!(look.get(gone, &key(5)).is_err(), "the page was in memory");
     assert_eq!(look.get(kept, &key(799)).unwrap().unwrap(), [7; 400]);
 }
+
+/// Flips a bit in each record that was written to a device between two moments, or flips it back.
+fn flip(device: &Faulty, before: &[u64], after: &[u64]) {
+    for (zone, (&from, &to)) in (0..).zip(before.iter().zip(after)) {
+        (from..to).step_by(64).for_each(|at| device.flip(zone, at, 1));
+    }
+}
+
+fn written(device: &Faulty) -> Vec<u64> {
+    let zones = 0..device.geometry().zones;
+    zones.map(|zone| device.zone(zone).unwrap().write_pointer).collect()
+}
+
+/// A value that is longer than the image of a page, which is compressed: the store takes no delta
+/// with it.
+fn noise(n: u32) -> Vec<u8> {
+    let number = |at: u32| (400 * n + at).wrapping_mul(0x9e37_79b9);
+    (0..400).map(|at| (number(at) >> 24) as u8).collect()
+}
+
+#[test]
+fn changes_of_pages_that_cant_be_read_wait_in_memory_and_nobody_is_disturbed() {
+    let shape = Shape { bytes: 64 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
+    let memory = in_memory(&shape).unwrap();
+    Db::create(&memory, &Create { log_bytes: Some(16 << 20), ..Create::default() }).unwrap();
+    let faulty = Arc::new(Faulty::new(memory, 1));
+    let device: Arc<dyn Device> = faulty.clone();
+    let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+    let db = Db::open(&device, &Options { buffer_bytes: 100 * 4096, ..quiet }).unwrap();
+    let (bad, good) = (db.create_table("bad").unwrap(), db.create_table("good").unwrap());
+    (0..100).for_each(|n| put(&db, good, 20 * n..20 * n + 20).unwrap());
+    db.checkpoint().unwrap();
+    let before = written(&faulty);
+    (0..30).for_each(|n| put(&db, bad, 20 * n..20 * n + 20).unwrap());
+    db.checkpoint().unwrap();
+    let after = written(&faulty);
+    let change = |table, n: u32| {
+        let mut transaction = db.begin()?;
+        transaction.get(table, &key(n))?;
+        transaction.put(table, &key(n), &noise(n))?;
+        transaction.commit()
+    };
+    (0..600).step_by(10).for_each(|n| change(bad, n).unwrap());
+    // They leave memory, but for their changes.
+    (0..200).for_each(|n| change(good, 8 * n).unwrap());
+    flip(&faulty, &before, &after);
+    (0..400).for_each(|n| change(good, 4 * n + 1).unwrap());
+    assert!(db.checkpoint().is_err(), "changes were lost, or written");
+    flip(&faulty, &before, &after);
+    db.checkpoint().unwrap();
+    let look = db.begin_read().unwrap();
+    for n in (0..600).step_by(10) {
+        assert_eq!(look.get(bad, &key(n)).unwrap().unwrap(), noise(n), "{n}");
+    }
+}
