@@ -60,8 +60,10 @@ const ZONES_A_STREAM: f32 = 20.0;
 /// before.
 const FIRST_HORIZON: f32 = 2.0;
 const HORIZON_RATIO: f32 = 2.5;
-/// With a fixed capacity, one in this many spare zones may be open.
-const SPARE: usize = 3;
+/// One in this many spare zones may be open: in a volume that waits for zones, and in one that keeps
+/// its open zones free, where each takes room from its pages.
+const SPARE: usize = 2;
+const KEPT_SPARE: usize = 3;
 /// The least number of classes, however few zones are spare.
 const FEWEST: usize = 4;
 /// Zones' worth of user writes after which a page may have been in a zone that is cleaned.
@@ -519,9 +521,10 @@ fn cluster_of(cell: u8) -> usize {
 /// next to none, four open zones would leave nothing to clean with.
 fn within(room: Room, clustered: usize, streamed: usize) -> (usize, usize) {
     let most = clustered + streamed;
+    let part = if room.waits_for_zones { SPARE } else { KEPT_SPARE };
     let spare = room.spare_zones.map(|spare| match spare as usize {
         spare if spare <= FEWEST => 2,
-        spare => (spare / SPARE).max(FEWEST),
+        spare => (spare / part).max(FEWEST),
     });
     let open = room.open_zones.map(|open| open as usize);
     let all = spare.into_iter().chain(open).fold(most, usize::min);
@@ -585,12 +588,15 @@ mod tests {
 
     #[test]
     fn few_spare_zones_mean_few_classes() {
-        let few = |spare| Room { spare_zones: Some(spare), ..Room::default() };
+        let few =
+            |spare| Room { spare_zones: Some(spare), waits_for_zones: true, ..Room::default() };
         let classes = |spare| within(few(spare), 8, 6);
         assert_eq!((classes(0), classes(4)), ((2, 0), (2, 0)));
-        assert_eq!((classes(5), classes(12), classes(24)), ((3, 1), (3, 1), (5, 3)));
-        assert_eq!((classes(42), classes(1000)), ((8, 6), (8, 6)));
+        assert_eq!((classes(5), classes(8), classes(16)), ((3, 1), (3, 1), (5, 3)));
+        assert_eq!((classes(28), classes(1000)), ((8, 6), (8, 6)));
         assert_eq!(within(few(3), 2, 0), (2, 0));
+        let kept = |spare| within(Room { waits_for_zones: false, ..few(spare) }, 8, 6);
+        assert_eq!((kept(12), kept(24), kept(42)), ((3, 1), (5, 3), (8, 6)));
         assert_eq!(within(Room { open_zones: Some(10), ..few(1000) }, 8, 6), (6, 4));
     }
 

@@ -355,74 +355,6 @@ mod tests {
         ]
     }
 
-    /// Changes that fill the list of shifts.
-    fn scattered_change() -> impl Strategy<Value = Change> {
-        prop_oneof![
-            1 => change(),
-            6 => (0..40usize).prop_map(|n| Change::Insert(3 * n)),
-            4 => (0..40usize).prop_map(|n| Change::Remove(3 * n)),
-            4 => (0..3usize).prop_map(Change::Insert),
-            3 => (0..3usize).prop_map(Change::Remove),
-        ]
-    }
-
-    /// The form in which a store takes a page.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Taken {
-        AsItIs,
-        NoTail,
-        Whole,
-        Nothing,
-    }
-
-    #[derive(Clone, Copy, Debug)]
-    enum Step {
-        Write(Taken),
-        /// The page leaves memory but for its changes, or comes back.
-        Keep,
-        /// Cleaning merges.
-        Merge,
-    }
-
-    fn step() -> impl Strategy<Value = Step> {
-        prop_oneof![
-            3 => Just(Step::Write(Taken::AsItIs)),
-            1 => Just(Step::Write(Taken::NoTail)),
-            1 => Just(Step::Write(Taken::Whole)),
-            1 => Just(Step::Write(Taken::Nothing)),
-            6 => Just(Step::Keep),
-            2 => Just(Step::Merge),
-        ]
-    }
-
-    /// What a store has of a page.
-    #[derive(Default)]
-    struct Stored {
-        base: Vec<u8>,
-        parts: [Vec<u8>; 2],
-    }
-
-    impl Stored {
-        /// The page, with changes that were kept apart.
-        fn read(&self, kept: &Option<(RecordKind, Vec<u8>)>) -> (Vec<u8>, ChangedWords) {
-            match kept {
-                None => read(&self.base, &self.parts),
-                Some((RecordKind::Tail, kept)) => {
-                    read(&self.base, &[self.parts[0].clone(), kept.clone()])
-                }
-                Some((_, kept)) => read(&self.base, &[vec![], kept.clone()]),
-            }
-        }
-
-        /// Takes a delta or tail. One of a page that has no delta is its delta.
-        fn take(&mut self, kind: RecordKind, record: Vec<u8>) {
-            match kind {
-                RecordKind::Tail if !self.parts[0].is_empty() => self.parts[1] = record,
-                _ => self.parts = [record, vec![]],
-            }
-        }
-    }
-
     impl Page {
         fn with(sorted: usize) -> Page {
             let bytes = (0..PAGE).map(|at| (at / WORD * 7 + at % WORD) as u8).collect();
@@ -430,39 +362,6 @@ mod tests {
             page.note_number(65_530);
             page.changed.begin_base(65_530);
             page
-        }
-
-        /// Writes the page, or keeps its changes. Returns what is kept if it leaves memory; it stays if
-        /// its writer is not told that it was written.
-        fn leave(
-            &mut self,
-            stored: &mut Stored,
-            step: Step,
-            is_told: bool,
-        ) -> Option<Option<(RecordKind, Vec<u8>)>> {
-            let (kind, at) = (self.changed.kind(), self.changed);
-            let encoded = |kind| at.encode(&self.bytes, kind).filter(|_| kind != RecordKind::Image);
-            let Step::Write(taken) = step else {
-                return encoded(kind).map(|record| Some((kind, record)));
-            };
-            let of = match taken {
-                Taken::AsItIs => kind,
-                Taken::NoTail => kind.min(RecordKind::Delta),
-                Taken::Whole | Taken::Nothing => RecordKind::Image,
-            };
-            match encoded(of) {
-                _ if taken == Taken::Nothing => {}
-                Some(record) => stored.take(of, record),
-                None => *stored = Stored { base: self.bytes.clone(), ..Stored::default() },
-            }
-            let is_told = is_told && taken != Taken::Nothing;
-            self.changed.note_written();
-            match kind {
-                RecordKind::Image if !is_told => self.changed.forget_base(),
-                RecordKind::Delta if !is_told => self.changed.forget_delta(),
-                _ => {}
-            }
-            is_told.then_some(None)
         }
 
         fn note_number(&mut self, number: u16) {
@@ -609,45 +508,6 @@ mod tests {
                     // It could not be written, as far as its writer knows.
                     6 if kind == RecordKind::Delta => page.changed.forget_delta(),
                     _ => {}
-                }
-            }
-        }
-
-        #[test]
-        fn a_page_that_leaves_memory_comes_back_as_it_was_whatever_the_store_did_meanwhile(
-            sorted in 0..SORTED.len(), number: u16,
-            steps in prop::collection::vec(
-                (prop::collection::vec(scattered_change(), 0..6), step(), any::<bool>()), 1..60,
-            ),
-        ) {
-            let mut page = Page::with(sorted);
-            page.changed.begin_base(number);
-            page.note_number(number);
-            let mut stored = Stored { base: page.bytes.clone(), parts: Default::default() };
-            // While the page is in no memory, the changes of it that are not written.
-            let mut left: Option<Option<(RecordKind, Vec<u8>)>> = None;
-            for (round, (changes, step, is_told)) in (1u8..).zip(steps) {
-                match (&mut left, step) {
-                    (_, Step::Merge) => stored = Stored { base: stored.read(&None).0, ..Stored::default() },
-                    (None, step) => {
-                        changes.into_iter().for_each(|change| page.make(change, round));
-                        left = page.leave(&mut stored, step, is_told);
-                    }
-                    (Some(kept), Step::Write(Taken::Whole)) => {
-                        stored = Stored { base: stored.read(kept).0, ..Stored::default() };
-                        *kept = None;
-                    }
-                    (Some(kept), Step::Write(Taken::Nothing)) => drop(stored.read(kept)),
-                    (Some(kept), Step::Write(_)) => {
-                        kept.take().into_iter().for_each(|(kind, record)| stored.take(kind, record));
-                    }
-                    (Some(kept), Step::Keep) => {
-                        page.changed = stored.read(kept).1;
-                        left = None;
-                    }
-                }
-                if let Some(kept) = &left {
-                    prop_assert!(stored.read(kept).0 == page.bytes);
                 }
             }
         }
