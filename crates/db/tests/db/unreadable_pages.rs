@@ -6,6 +6,20 @@ use frostline_db::{Create, Db, DbError, Options, Table};
 use frostline_store::Cleaning;
 use frostline_zone::{Device, Faulty, Shape, in_memory};
 
+/// A database with two tables and so many bytes of log and of memory, on a device whose faults are set
+/// later.
+fn database(log_bytes: u64, buffer_bytes: usize) -> (Arc<Faulty>, Db, [Table; 2]) {
+    let shape = Shape { bytes: 4 * log_bytes, zone_bytes: Some(1 << 18), ..Shape::default() };
+    let memory = in_memory(&shape).unwrap();
+    Db::create(&memory, &Create { log_bytes: Some(log_bytes), ..Create::default() }).unwrap();
+    let faulty = Arc::new(Faulty::new(memory, 1));
+    let device: Arc<dyn Device> = faulty.clone();
+    let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+    let db = Db::open(&device, &Options { buffer_bytes, ..quiet }).unwrap();
+    let tables = ["first", "second"].map(|name| db.create_table(name).unwrap());
+    (faulty, db, tables)
+}
+
 fn key(n: u32) -> [u8; 4] {
     n.to_be_bytes()
 }
@@ -26,14 +40,7 @@ fn spoil(device: &Faulty) {
 
 #[test]
 fn a_deleted_record_whose_page_cant_be_read_stays_there_and_nobody_is_disturbed() {
-    let shape = Shape { bytes: 32 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
-    let memory = in_memory(&shape).unwrap();
-    Db::create(&memory, &Create { log_bytes: Some(8 << 20), ..Create::default() }).unwrap();
-    let faulty = Arc::new(Faulty::new(memory, 1));
-    let device: Arc<dyn Device> = faulty.clone();
-    let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
-    let db = Db::open(&device, &Options { buffer_bytes: 0, ..quiet }).unwrap();
-    let (gone, kept) = (db.create_table("gone").unwrap(), db.create_table("kept").unwrap());
+    let (faulty, db, [gone, kept]) = database(8 << 20, 0);
     (0..20).for_each(|n| put(&db, gone, 20 * n..20 * n + 20).unwrap());
     // A snapshot needs the deleted record as long as it lasts.
     let look = db.begin_read().unwrap();
@@ -74,14 +81,7 @@ fn noise(n: u32) -> Vec<u8> {
 
 #[test]
 fn changes_of_pages_that_cant_be_read_wait_in_memory_and_nobody_is_disturbed() {
-    let shape = Shape { bytes: 64 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
-    let memory = in_memory(&shape).unwrap();
-    Db::create(&memory, &Create { log_bytes: Some(16 << 20), ..Create::default() }).unwrap();
-    let faulty = Arc::new(Faulty::new(memory, 1));
-    let device: Arc<dyn Device> = faulty.clone();
-    let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
-    let db = Db::open(&device, &Options { buffer_bytes: 100 * 4096, ..quiet }).unwrap();
-    let (bad, good) = (db.create_table("bad").unwrap(), db.create_table("good").unwrap());
+    let (faulty, db, [bad, good]) = database(16 << 20, 100 * 4096);
     (0..100).for_each(|n| put(&db, good, 20 * n..20 * n + 20).unwrap());
     db.checkpoint().unwrap();
     let before = written(&faulty);

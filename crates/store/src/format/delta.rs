@@ -320,13 +320,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::format::shifts;
 
     /// Sorted words of a page with this many at the beginning, behind the number of shifts.
     const SORTED: [usize; 3] = [0, 40, 300];
     const NUMBER: usize = 4;
-
-    /// Shifts that a page may have since its base.
-    const MOST_SHIFTS: usize = 27;
 
     /// A page with sorted words, and what its writer notes.
     struct Page {
@@ -514,29 +512,28 @@ mod tests {
 
         #[test]
         fn a_delta_may_end_within_a_shift_of_the_tail_behind_it(
-            shifts in 2..=MOST_SHIFTS, in_delta in 1..MOST_SHIFTS, removes: bool,
+            made in 2..=shifts::MOST, in_delta in 1..shifts::MOST, removes: bool,
         ) {
             let mut page = Page::with(2);
             let base = page.bytes.clone();
             // No two are neighbours.
             let shift = |n: usize| if removes { Change::Remove(3 * n) } else { Change::Insert(3 * n) };
-            let in_delta = in_delta.min(shifts - 1);
+            let in_delta = in_delta.min(made - 1);
             (0..in_delta).for_each(|n| page.make(shift(n), 1));
             page.changed.begin_delta();
-            (in_delta..shifts).for_each(|n| page.make(shift(n), 2));
+            (in_delta..made).for_each(|n| page.make(shift(n), 2));
             // The store writes a delta where its writer thinks of a tail.
             let delta = page.changed.encode(&page.bytes, RecordKind::Delta).unwrap();
-            page.make(shift(shifts - 1), 3);
+            page.make(shift(made - 1), 3);
             let tail = page.changed.encode(&page.bytes, RecordKind::Tail).unwrap();
-            let (read, mut changed) = read(&base, &[delta, tail]);
-            prop_assert!(read == page.bytes);
-            // What is written next must bring the base to the page in any case.
+            let (bytes, changed) = read(&base, &[delta, tail]);
+            prop_assert!(bytes == page.bytes);
+            // The next delta has these changes too, or the page is written whole.
             page.changed = changed;
             page.make(Change::Write(WORDS - 1, 1), 4);
-            changed = page.changed;
-            if changed.kind() != RecordKind::Image {
-                let delta = changed.encode(&page.bytes, RecordKind::Delta).unwrap();
-                prop_assert!(self::read(&base, &[delta, vec![]]).0 == page.bytes);
+            if page.changed.kind() != RecordKind::Image {
+                let delta = page.changed.encode(&page.bytes, RecordKind::Delta).unwrap();
+                prop_assert!(read(&base, &[delta, vec![]]).0 == page.bytes);
             }
         }
 
