@@ -69,6 +69,8 @@ pub(crate) struct Model {
     pages: Vec<usize>,
     /// How many of these ended because their headers were full.
     full_headers: Vec<usize>,
+    /// Units that pad each zone's chunks which a sync ended.
+    early: HashMap<u32, usize>,
     /// Zones that were cleaned since the last sync for resets.
     unreset: u32,
     cleaning: bool,
@@ -110,6 +112,7 @@ impl Model {
             in_chunk: vec![Vec::new(); classes],
             pages: vec![0; classes],
             full_headers: vec![0; classes],
+            early: HashMap::new(),
             unreset: 0,
             cleaning: false,
             turn: 0,
@@ -248,11 +251,19 @@ impl Model {
     fn is_due(&self) -> bool {
         let (written, garbage) = self.totals();
         let dirty = |gp| garbage as f64 / written as f64 > gp;
-        let short = |reserve| self.free.len() < reserve as usize;
         match self.options.capacity {
             Capacity::Elastic { gp } => dirty(gp),
-            Capacity::Fixed { reserve, .. } => short(reserve),
-            Capacity::Bounded { gp, reserve, .. } => dirty(gp) || short(reserve),
+            Capacity::Fixed { .. } => self.lacks_zones(),
+            Capacity::Bounded { gp, .. } => dirty(gp) || self.lacks_zones(),
+        }
+    }
+
+    fn lacks_zones(&self) -> bool {
+        match self.options.capacity {
+            Capacity::Elastic { .. } => false,
+            Capacity::Fixed { reserve, .. } | Capacity::Bounded { reserve, .. } => {
+                self.free.len() < reserve as usize
+            }
         }
     }
 
@@ -321,8 +332,11 @@ impl Model {
         if self.unreset >= self.options.spare.max(1) {
             self.unreset = 0;
             for class in 0..self.open.len() {
+                let Some(zone) = self.open[class] else { continue };
+                let before = self.padding(zone);
                 self.end_chunk(shape, class);
-                if let Some(zone) = self.open[class].filter(|_| self.room(class) == 0) {
+                *self.early.entry(zone).or_default() += self.padding(zone) - before;
+                if self.open[class].is_some() && self.room(class) == 0 {
                     self.seal(class, zone);
                 }
             }
@@ -338,6 +352,9 @@ impl Model {
         let mut choice = Choice::default();
         self.scheme.pick(&zones, &mut *self.policy, &mut choice);
         let Choice { mut victims, relabelled } = choice;
+        if victims.is_empty() && self.lacks_zones() {
+            victims.extend(self.most_padded());
+        }
         if !self.can_open() {
             let rest = self.options.page_units as usize - 1;
             let chunk = self.options.chunks.map_or(0, |shape| shape.pages as usize);
@@ -360,6 +377,19 @@ impl Model {
             self.table.relabel(zone, class);
         }
         victims
+    }
+
+    /// The sealed zone that gives the most units, the garbage of its records and what pads its
+    /// chunks, if these are a quarter of a zone and a page for each class and two more.
+    fn most_padded(&self) -> Option<u32> {
+        let page = self.options.page_units as usize;
+        let sealed = (1..self.zones.len() as u32).filter(|&zone| {
+            !self.zones[zone as usize].is_empty() && !self.open.contains(&Some(zone))
+        });
+        let early = |zone| self.early.get(&zone).copied().unwrap_or(0);
+        let most = sealed.map(|zone| (self.garbage(zone) + early(zone), zone)).max();
+        let least = (self.zone_units() / 4).max((self.open.len() + 2) * page);
+        most.filter(|&(gain, _)| page > 1 && gain >= least).map(|(_, zone)| zone)
     }
 
     fn relocate(&mut self, zone: u32) -> Result<(), LogError> {
@@ -426,6 +456,7 @@ impl Model {
         let victim = self.event(zone);
         self.counts.zones_reclaimed += 1;
         self.zones[zone as usize].clear();
+        self.early.remove(&zone);
         self.table.free(zone);
         self.free.push(zone);
         self.scheme.on_reclaimed(&victim);
