@@ -51,8 +51,9 @@ impl<'d> Transaction<'d> {
     ///
     /// # Errors
     /// [`DbError::Conflict`], [`DbError::SnapshotTooOld`]: nothing was written. A full database, a
-    /// transaction too large for the log: nothing was written. An error of the device: whether it
-    /// is durable is known when the database is opened again.
+    /// transaction too large for the log: nothing was written. A page that can't be read: nothing was
+    /// written. Another error of the device: whether it is durable is known when the database is
+    /// opened again.
     pub fn commit(self) -> Result<(), DbError> {
         let core = self.core;
         let commit = self.commit_soon()?;
@@ -112,14 +113,21 @@ impl<'d> Transaction<'d> {
     pub(crate) fn prepare_commit(&self) -> Result<(), DbError> {
         let (core, writes) = (self.core, self.view.writes());
         core.check()?;
-        let most = writes.len().min(core.trees.pool.frames_in_use() / 4);
-        let mut loaded = 0;
-        while loaded < most {
-            loaded = core.trees.load_leaves_of_writes(writes, loaded);
-            misses::check()?;
-        }
+        self.load_leaves(writes)?;
         let has_room = || core.log_has_room(writes) && !core.trees.pool.reader.makes_room();
         if writes.is_empty() || has_room() { Ok(()) } else { misses::lack_room() }
+    }
+
+    /// Loads the leaves of its first writes, a quarter of memory at most, and returns the index behind
+    /// them.
+    fn load_leaves(&self, writes: &WriteSet) -> Result<usize, DbError> {
+        let trees = &self.core.trees;
+        let most = writes.len().min(trees.pool.frames_in_use() / 4);
+        let mut loaded = 0;
+        while loaded < most {
+            loaded = trees.load_leaves_of_writes(writes, loaded)?;
+        }
+        Ok(loaded)
     }
 
     /// True if more pages are free once it is committed.
@@ -145,10 +153,17 @@ impl<'d> Transaction<'d> {
         let _committing = core.catalog.committing(!self.is_users());
         let trees_of_writes = writes.iter().map(|write| write.tree);
         core.catalog.check_trees(trees_of_writes.chain(self.in_place.iter().copied()))?;
-        // Before it has a position in the log: the commits behind it wait for it.
-        let loaded = trees.load_leaves_of_writes(writes, 0);
-        misses::check()?;
+        // Before it has a position in the log: the commits behind it wait for it, and if a leaf can't
+        // be read there is still a way back.
+        let mut loaded = self.load_leaves(writes)?;
         let _no_way_back = misses::committing();
+        if loaded < writes.len() {
+            while loaded < writes.len() {
+                loaded = trees.load_leaves_of_writes(writes, loaded)?;
+            }
+            // Memory may have no room for all of them.
+            loaded = 0;
+        }
         let logged = self.also.logged();
         let _admission = core.admit(writes, logged.1.len(), self.frees())?;
         if !trees.versions.claim(writes, self.view.position()) {
@@ -227,7 +242,7 @@ impl<'d> Transaction<'d> {
         let mut replaced = Vec::with_capacity(writes.len());
         for (index, write) in writes.iter().enumerate() {
             if index == loaded {
-                loaded = trees.load_leaves_of_writes(writes, index);
+                loaded = trees.load_leaves_of_writes(writes, index)?;
             }
             let change = writes.change(write);
             let (key, cached) = (writes.key(write), leaf_cache::find(write.hash));

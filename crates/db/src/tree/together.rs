@@ -46,16 +46,17 @@ impl Trees {
     /// Loads the leaves of so many records, at most [`RECORDS`], that are in no frame: level by
     /// level, those of a level side by side. `without` says of a record whose leaf is absent
     /// whether it can do without; `found` gets each leaf that is in a frame. A page that can't be
-    /// read stays absent, and the next access to it gets the error. No latch may be held.
+    /// read stays absent, and the next access to it gets the error. Returns a bit for each record
+    /// whose leaf is needed and in no frame. No latch may be held.
     pub(crate) fn load_leaves<'k>(
         &self,
         count: usize,
         wanted: impl Fn(usize) -> Wanted<'k>,
         mut without: impl FnMut(usize, &AbsentLeaf<'_, '_>) -> bool,
         mut found: impl FnMut(usize, FoundLeaf),
-    ) {
+    ) -> u64 {
         let mut pending = u64::MAX.checked_shr((RECORDS - count) as u32).unwrap_or(0);
-        let mut were_absent = 0;
+        let (mut were_absent, mut lost) = (0, 0);
         let mut absent: Vec<u32> = Vec::new();
         loop {
             let mut left = pending;
@@ -74,18 +75,19 @@ impl Trees {
                         let was_absent = were_absent & bit != 0 || misses::was_missed(frame.page());
                         found(index, FoundLeaf { frame, was_absent });
                     }
+                    Ok(WayEnd::Without) => {}
                     // The next access to the record gets the error.
-                    Ok(WayEnd::Without) | Err(_) => {}
+                    Err(_) => lost |= bit,
                 }
                 pending &= !bit;
             }
             if pending == 0 {
-                return;
+                return lost;
             }
             let needed = absent.len();
             self.pool.load_needed(&mut absent);
             if absent.len() == needed {
-                return;
+                return lost | pending;
             }
             absent.clear();
         }
@@ -99,18 +101,23 @@ impl Trees {
         wanted: impl Fn(usize) -> Wanted<'k>,
         without: impl FnMut(usize, &AbsentLeaf<'_, '_>) -> bool,
         mut found: impl FnMut(usize, CachedFrame),
-    ) {
+    ) -> u64 {
         self.load_leaves(count, &wanted, without, |index, leaf| {
             if leaf.was_absent {
                 self.pool.note_record(leaf.frame.page(), wanted(index).key);
             }
             found(index, leaf.frame);
-        });
+        })
     }
 
     /// Loads the leaves that the next writes of a set will change, from the one at `from` on, and
-    /// returns the index behind them. No latch may be held.
-    pub(crate) fn load_leaves_of_writes(&self, writes: &WriteSet, from: usize) -> usize {
+    /// returns the index behind them; an error if one that a write needs can't be read. No latch may
+    /// be held.
+    pub(crate) fn load_leaves_of_writes(
+        &self,
+        writes: &WriteSet,
+        from: usize,
+    ) -> Result<usize, DbError> {
         let wanted = |index: usize| {
             let write = writes.get(index);
             Wanted { tree: write.tree, key: writes.key(write) }
@@ -133,7 +140,7 @@ impl Trees {
             let write = writes.get(unknown[index]);
             leaf.can_change(writes.key(write), writes.change(write))
         };
-        self.load_leaves_of_records(
+        let mut lost = self.load_leaves_of_records(
             count,
             |index| wanted(unknown[index]),
             without,
@@ -141,7 +148,14 @@ impl Trees {
                 leaf_cache::note(writes.get(unknown[index]).hash, frame);
             },
         );
-        next
+        misses::check()?;
+        while lost != 0 {
+            let index = lost.trailing_zeros() as usize;
+            lost &= lost - 1;
+            let Wanted { tree, key } = wanted(unknown[index]);
+            self.leaf_unless(tree, key, |leaf| without(index, &leaf).then_some(()))?;
+        }
+        Ok(next)
     }
 
     /// The way down to a record's leaf, as far as it is in memory. `without` says whether the

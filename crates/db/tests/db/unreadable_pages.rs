@@ -107,3 +107,33 @@ fn changes_of_pages_that_cant_be_read_wait_in_memory_and_nobody_is_disturbed() {
         assert_eq!(look.get(bad, &key(n)).unwrap().unwrap(), noise(n), "{n}");
     }
 }
+
+#[test]
+fn a_commit_to_a_page_that_cant_be_read_writes_nothing_and_others_go_on() {
+    let (faulty, db, [bad, good]) = database(16 << 20, 100 * 4096);
+    (0..100).for_each(|n| put(&db, good, 20 * n..20 * n + 20).unwrap());
+    let before = written(&faulty);
+    (0..100).for_each(|n| put(&db, bad, 20 * n..20 * n + 20).unwrap());
+    db.checkpoint().unwrap();
+    let after = written(&faulty);
+    // The first table leaves memory.
+    let look = db.begin_read().unwrap();
+    (0..2000).for_each(|n| assert!(look.get(good, &key(n)).unwrap().is_some()));
+    drop(look);
+    flip(&faulty, &before, &after);
+    // A patch needs the record that it changes. With many others, its leaf is not among the first.
+    for others in [0, 70] {
+        let mut transaction = db.begin().unwrap();
+        (0..others).for_each(|n| transaction.patch(good, &key(n), 5, &[9]).unwrap());
+        transaction.patch(bad, &key(300), 5, &[9]).unwrap();
+        assert!(transaction.commit().is_err(), "the page is in memory");
+    }
+    put(&db, good, 1..2).unwrap();
+    flip(&faulty, &before, &after);
+    let value = |table, n| db.begin_read().unwrap().get(table, &key(n)).unwrap().unwrap();
+    assert_eq!([value(good, 0), value(bad, 300)], [[7; 400]; 2], "a commit that failed was made");
+    let mut transaction = db.begin().unwrap();
+    transaction.patch(bad, &key(300), 5, &[9]).unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(value(bad, 300)[4..7], [7, 9, 7]);
+}
