@@ -63,18 +63,22 @@ pub(crate) fn serving_by<T>(
     is_read_only: bool,
     during: impl FnOnce() -> T,
 ) -> T {
-    struct Stop<'a>(&'a AtomicBool);
+    /// Ends the server, which looks for that at the next connection at the latest.
+    struct Stop<'a>(&'a AtomicBool, Address);
     impl Drop for Stop<'_> {
         fn drop(&mut self) {
             self.0.store(true, Ordering::Relaxed);
+            if let Address::Unix(path) = &self.1 {
+                let _ = UnixStream::connect(path);
+            }
         }
     }
-    let stopped = AtomicBool::new(false);
+    let (stopped, address) = (AtomicBool::new(false), server.address().clone());
     std::thread::scope(|scope| {
         scope.spawn(|| {
             server.run(store, is_read_only, &|| stopped.load(Ordering::Relaxed)).unwrap();
         });
-        let _stop = Stop(&stopped);
+        let _stop = Stop(&stopped, address);
         during()
     })
 }
