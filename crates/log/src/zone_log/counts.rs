@@ -43,22 +43,33 @@ pub struct Counts {
     pub meta_pages: u64,
     /// Units that were left unused because a zone was ended early, or behind a chunk.
     pub skipped: u64,
-    /// The number of victims with each number of garbage units, from 0 to the units of a zone.
+    /// The number of victims by garbage, from none to all of a zone in equal steps: a unit each,
+    /// or 65,536 steps if a zone has more units.
     pub victim_garbage: Vec<u64>,
     /// Page writes by class.
     pub classes: Vec<ClassCounts>,
 }
 
+/// The most steps in which the garbage of victims is counted: a large zone has millions of units.
+const MOST_STEPS: u32 = 1 << 16;
+
 impl Counts {
     pub(crate) fn new(zone_units: u32, classes: usize) -> Self {
         Counts {
-            victim_garbage: vec![0; zone_units as usize + 1],
+            victim_garbage: vec![0; zone_units.min(MOST_STEPS) as usize + 1],
             classes: vec![ClassCounts::default(); classes],
             ..Counts::default()
         }
     }
 
-    /// The same without `victim_garbage`, whose length is that of a zone.
+    /// Counts a victim with so many garbage units of those in a zone.
+    pub(crate) fn add_victim(&mut self, garbage: u32, zone_units: u32) {
+        let steps = self.victim_garbage.len() as u64 - 1;
+        let step = u64::from(garbage) * steps / u64::from(zone_units);
+        self.victim_garbage[step as usize] += 1;
+    }
+
+    /// The same without `victim_garbage`, which is long.
     pub fn without_victims(&self) -> Counts {
         Counts { victim_garbage: Vec::new(), classes: self.classes.clone(), ..*self }
     }
@@ -97,13 +108,13 @@ impl Counts {
         0.0
     }
 
-    /// Mean garbage proportion of the victims; 0 if there are none.
+    /// Mean garbage proportion of the victims, by the steps; 0 if there are none.
     pub fn mean_victim_gp(&self) -> f64 {
-        let zone_units = self.victim_garbage.len().saturating_sub(1) as f64;
+        let steps = self.victim_garbage.len().saturating_sub(1) as f64;
         let garbage: u64 = (0u64..).zip(&self.victim_garbage).map(|(g, n)| g * n).sum();
         match self.zones_reclaimed {
             0 => 0.0,
-            n => garbage as f64 / (n as f64 * zone_units),
+            n => garbage as f64 / (n as f64 * steps),
         }
     }
 
@@ -125,7 +136,7 @@ impl Counts {
 
     /// Changes each count by the same one of `other`, which has no more classes.
     fn combine(&mut self, other: &Counts, change: impl Fn(&mut u64, u64)) {
-        for (own, other) in self.totals().into_iter().zip(other.clone().totals()) {
+        for (own, other) in self.totals().into_iter().zip(other.without_victims().totals()) {
             change(own, *other);
         }
         for (own, other) in self.victim_garbage.iter_mut().zip(&other.victim_garbage) {
@@ -154,5 +165,24 @@ impl Counts {
             &mut self.meta_pages,
             &mut self.skipped,
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_victims_of_a_zone_of_a_gibibyte_are_counted_in_half_a_mebibyte() {
+        for (units, half) in [(1000, 500), (1 << 16, 1 << 15), (1 << 24, 1 << 15)] {
+            let mut counts = Counts::new(units, 1);
+            for garbage in [0, units / 2, units] {
+                counts.add_victim(garbage, units);
+                counts.zones_reclaimed += 1;
+            }
+            assert!(size_of_val(&counts.victim_garbage[..]) <= (1 << 19) + 8);
+            assert_eq!((counts.victim_garbage[half], counts.victim_gp(0.5)), (1, 0.5), "{units}");
+            assert_eq!((counts.victim_gp(1.0), counts.mean_victim_gp()), (1.0, 0.5), "{units}");
+        }
     }
 }

@@ -44,7 +44,7 @@ impl<S: Scheme> ZoneLog<S> {
             "a victim is chosen once"
         );
         for &zone in victims.iter() {
-            self.counts.victim_garbage[self.zones.garbage(zone) as usize] += 1;
+            self.counts.add_victim(self.zones.garbage(zone), self.zone_units);
         }
         for (zone, class) in relabelled.drain(..) {
             self.zones.relabel(zone, class);

@@ -369,8 +369,9 @@ impl Store {
         Ok(Durable { chunks: state.chunks().durable(), notes: state.notes().durable() })
     }
 
-    /// The number of victims since the store was opened with each number of garbage units, from 0
-    /// to the units of a zone. It is long if zones are large, so it is not among the statistics.
+    /// The number of victims since the store was opened, by garbage as in
+    /// [`Counts::victim_garbage`](frostline_log::Counts). It is long, so it is not among the
+    /// statistics.
     ///
     /// # Errors
     /// A thread of the store panicked.
