@@ -52,8 +52,8 @@ impl<'d> Transaction<'d> {
     /// # Errors
     /// [`DbError::Conflict`], [`DbError::SnapshotTooOld`]: nothing was written. A full database, a
     /// transaction too large for the log: nothing was written. A page that can't be read: nothing was
-    /// written. Another error of the device: whether it is durable is known when the database is
-    /// opened again.
+    /// written, if there are no more writes than a quarter of the pages that memory holds. Another
+    /// error of the device: whether it is durable is known when the database is opened again.
     pub fn commit(self) -> Result<(), DbError> {
         let core = self.core;
         let commit = self.commit_soon()?;
@@ -155,15 +155,8 @@ impl<'d> Transaction<'d> {
         core.catalog.check_trees(trees_of_writes.chain(self.in_place.iter().copied()))?;
         // Before it has a position in the log: the commits behind it wait for it, and if a leaf can't
         // be read there is still a way back.
-        let mut loaded = self.load_leaves(writes)?;
+        let loaded = self.load_leaves(writes)?;
         let _no_way_back = misses::committing();
-        if loaded < writes.len() {
-            while loaded < writes.len() {
-                loaded = trees.load_leaves_of_writes(writes, loaded)?;
-            }
-            // Memory may have no room for all of them.
-            loaded = 0;
-        }
         let logged = self.also.logged();
         let _admission = core.admit(writes, logged.1.len(), self.frees())?;
         if !trees.versions.claim(writes, self.view.position()) {
