@@ -13,10 +13,17 @@
 //! S(T)) E / (T - (1 - E) (S summed up to T)), with S(T) the share of valid pages that live on for
 //! T; for a short wait that is h. The policy cleans the zone with the largest E^2 / ((1 - E) g).
 //!
+//! A zone whose pages die right now is left alone until they have died, even if zones like it gain
+//! nothing by waiting: g is at least the rate at which the zone's own pages died lately.
+//!
 //! Scores are kept, so that a choice among many zones is soon made. Zones are scored in stretches
 //! of 32: a stretch is scored again when its zones gained a sixteenth of a zone in garbage, when
 //! one was freed or came into another bucket of ages, and when rates have changed. The best stretch
 //! is scored again before its best zone is taken.
+//!
+//! A choice costs about the same with any number of zones: of more than 2,048 it looks at so many in
+//! turn. With so many zones little changes in any of them between two choices. Rates are learned
+//! from 32,768 to 65,536 zones, if there are more; what zones did lately is not known then.
 //!
 //! After a restart the table is learned anew; until then h is one over the age, which comes close
 //! to cost-benefit.
@@ -40,8 +47,12 @@ const LOOK: u32 = 512;
 const LASTING: u32 = 4;
 /// Looks between two fadings of the counts.
 const FADING: u32 = 256;
-/// Zones in a stretch.
+/// Zones in a stretch, and stretches in a group.
 const STRETCH: usize = 32;
+/// Stretches that a choice looks at, at most.
+const WINDOW: usize = 64;
+/// Zones from which rates are learned, at least, if there are as many.
+const SAMPLE: usize = 32_768;
 /// A stretch that gained more than this part of a zone in garbage is scored again.
 const ENOUGH: u32 = 16;
 /// The share of a count that fading leaves.
@@ -52,6 +63,10 @@ const LEVELS: usize = 8;
 const STEPS: usize = 32;
 /// Pseudo-deaths: the weight of the expected hazard.
 const PRIOR: f32 = 20.0;
+/// The weight of g in the rate of a zone's own pages.
+const OWN_PRIOR: f32 = 1.0;
+/// The share of a zone's own count that a look leaves.
+const OWN_FADE: f32 = 0.5;
 
 /// Pages that died in sealed zones, and user writes that pages spent in them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,19 +76,27 @@ struct Count {
 }
 
 impl Count {
-    fn add(&mut self, deaths: f32, exposure: f32) {
-        self.deaths += deaths;
-        self.exposure += exposure;
+    /// A zone of so many pages, whose garbage grew from `before` to `garbage` in `elapsed` user
+    /// writes.
+    fn of_zone(pages: u32, (before, garbage): (u32, u32), elapsed: u32) -> Self {
+        let valid = pages as f32 - (garbage + before) as f32 / 2.0;
+        Count { deaths: (garbage - before) as f32, exposure: elapsed as f32 * valid }
     }
 
-    fn fade(&mut self) {
-        self.deaths *= FADE;
-        self.exposure *= FADE;
+    fn add(&mut self, other: Count) {
+        self.deaths += other.deaths;
+        self.exposure += other.exposure;
     }
 
-    /// Deaths per page and user write, drawn towards the expected hazard `parent`.
-    fn hazard(&self, parent: f32) -> f32 {
-        (self.deaths + PRIOR) / (self.exposure + PRIOR / parent)
+    /// The same with less weight.
+    fn faded(self, share: f32) -> Self {
+        Count { deaths: self.deaths * share, exposure: self.exposure * share }
+    }
+
+    /// Deaths per page and user write, drawn towards the expected hazard `parent` by so many
+    /// pseudo-deaths.
+    fn hazard(&self, parent: f32, prior: f32) -> f32 {
+        (self.deaths + prior) / (self.exposure + prior / parent)
     }
 }
 
@@ -102,12 +125,16 @@ struct Seen {
     sealed: bool,
     sealed_at: u32,
     garbage: u32,
+    /// What its pages did of late.
+    recent: Count,
 }
 
 /// The zone whose cleaning saves most, by learned hazards.
 #[derive(Clone, Debug)]
 pub(super) struct SurvivalPolicy {
+    /// The zones of the sample: each of so many.
     seen: Vec<Seen>,
+    every: usize,
     classes: Vec<Class>,
     by_age: [Count; AGES],
     looks: u32,
@@ -115,16 +142,21 @@ pub(super) struct SurvivalPolicy {
     /// Sealed zones at the last look. The number of zones would not do: a device has all its zones
     /// in the table from the start, a simulated volume only those that it has used.
     sealed: u32,
-    /// Empty after a change of rates.
     stretches: Vec<Stretch>,
+    /// The highest score of each stretch's candidates; [`f32::MIN`] if there is none.
+    tops: Vec<f32>,
+    /// The highest of each group of stretches.
+    group_tops: Vec<f32>,
+    /// The stretch that the next choice looks at first.
+    next: usize,
+    /// The stretch of the last choice.
+    chosen: usize,
 }
 
 /// Neighbouring zones, as they were when they were last scored. They are scored again when they
 /// have changed enough; until then their highest score stands for them.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
-    /// The highest score of a candidate; [`f32::MIN`] if there is none.
-    top: f32,
     /// Garbage of the sealed zones together, less one for each other zone. It falls when a zone is
     /// freed.
     garbage: i32,
@@ -132,6 +164,8 @@ struct Stretch {
     at: u32,
     /// User writes until a zone comes into the next bucket of ages.
     lasting: u32,
+    /// The period of looks in which it was scored.
+    period: u32,
 }
 
 impl VictimPolicy for SurvivalPolicy {
@@ -156,41 +190,71 @@ impl SurvivalPolicy {
         let by_age = [Count::default(); AGES];
         SurvivalPolicy {
             seen: Vec::new(),
+            every: 1,
             classes: Vec::new(),
             by_age,
             looks: 0,
             looked: 0,
             sealed: 0,
             stretches: Vec::new(),
+            tops: Vec::new(),
+            group_tops: Vec::new(),
+            next: 0,
+            chosen: 0,
         }
     }
 
-    /// The best zone of the stretch with the highest score.
+    /// The best zone. A kept score may be too high: a stretch with the highest one is scored again
+    /// until that is so of one just scored.
     fn best(&mut self, zones: &ZoneView<'_>, ages: Ages) -> Option<u32> {
-        let tops = self.stretches.iter().map(|stretch| stretch.top).enumerate();
-        let (highest, _) = tops.reduce(|a, b| if b.1 > a.1 { b } else { a })?;
-        self.score_stretch(zones, ages, highest)
+        loop {
+            let group = first_highest(&self.group_tops)?;
+            let from = group * STRETCH;
+            let to = self.tops.len().min(from + STRETCH);
+            self.chosen = from + first_highest(&self.tops[from..to])?;
+            let is_scored = self.stretches[self.chosen].at == zones.now();
+            let best = self.score_stretch(zones, ages, self.chosen);
+            if is_scored {
+                return best;
+            }
+        }
     }
 
-    /// Scores the stretches that have changed since they were scored.
+    /// Scores stretches that have changed since they were scored: the one of the last choice, and
+    /// those in turn.
     fn score_changed(&mut self, zones: &ZoneView<'_>, ages: Ages) {
-        let (now, enough) = (zones.now(), zones.zone_pages() / ENOUGH);
-        let known = self.stretches.len();
-        for (stretch, column) in zones.columns.garbage.chunks(STRETCH).enumerate() {
-            let garbage = column.iter().fold(0i32, |sum, &of| sum.wrapping_add(of.max(-1)));
-            if stretch < known {
-                let Stretch { garbage: before, at, lasting, .. } = self.stretches[stretch];
-                let gained = garbage.wrapping_sub(before) as u32;
-                if gained <= enough && now.wrapping_sub(at) < lasting {
-                    continue;
-                }
-            } else {
-                let at = now;
-                self.stretches.push(Stretch { top: 0.0, garbage, at, lasting: 0 });
-            }
+        let (known, all) = (self.stretches.len(), zones.len().div_ceil(STRETCH));
+        let unscored = Stretch { garbage: 0, at: 0, lasting: 0, period: self.period() };
+        self.stretches.resize(all, unscored);
+        self.tops.resize(all, f32::MIN);
+        self.group_tops.resize(all.div_ceil(STRETCH), f32::MIN);
+        (known..all).for_each(|stretch| self.score_if_changed(zones, ages, stretch));
+        if all > WINDOW {
+            self.score_if_changed(zones, ages, self.chosen);
+        }
+        for _ in 0..all.min(WINDOW) {
+            self.next = if self.next + 1 < all { self.next + 1 } else { 0 };
+            self.score_if_changed(zones, ages, self.next);
+        }
+    }
+
+    fn score_if_changed(&mut self, zones: &ZoneView<'_>, ages: Ages, stretch: usize) {
+        let from = stretch * STRETCH;
+        let column = &zones.columns.garbage[from..zones.len().min(from + STRETCH)];
+        let garbage = column.iter().fold(0i32, |sum, &of| sum.wrapping_add(of.max(-1)));
+        let known = &self.stretches[stretch];
+        let gained = garbage.wrapping_sub(known.garbage) as u32;
+        let lasts = zones.now().wrapping_sub(known.at) < known.lasting;
+        let is_old = known.period != self.period();
+        if is_old || gained > zones.zone_pages() / ENOUGH || !lasts {
             self.stretches[stretch].garbage = garbage;
             self.score_stretch(zones, ages, stretch);
         }
+    }
+
+    /// Rates are as they were in the same period.
+    fn period(&self) -> u32 {
+        self.looks / LASTING
     }
 
     /// Scores the zones of a stretch, and returns the best one.
@@ -205,8 +269,13 @@ impl SurvivalPolicy {
             top = top.max(score);
             f64::from(score)
         });
+        let period = self.period();
         let known = &mut self.stretches[stretch];
-        *known = Stretch { top, at: zones.now(), lasting, ..*known };
+        *known = Stretch { at: zones.now(), lasting, period, ..*known };
+        self.tops[stretch] = top;
+        let group = stretch / STRETCH;
+        let tops = self.tops.chunks(STRETCH).nth(group).into_iter().flatten();
+        self.group_tops[group] = tops.fold(f32::MIN, |highest, &top| highest.max(top));
         best
     }
 
@@ -218,20 +287,42 @@ impl SurvivalPolicy {
         }
         let empty = zones.garbage(zone) as f32 / zones.zone_pages() as f32;
         let rate = self.rate(ages, zones.class(zone), age, empty);
-        empty * empty / ((1.0 - empty) * rate)
+        let own = self.recent(zones, zone).hazard(rate, OWN_PRIOR);
+        empty * empty / ((1.0 - empty) * rate.max(own))
     }
 
-    /// Counts what happened in each zone since the last look.
+    /// What the pages of a zone did of late; nothing if that is not known.
+    #[inline(always)]
+    fn recent(&self, zones: &ZoneView<'_>, zone: u32) -> Count {
+        let Some(seen) = self.seen.get(zone as usize - 1).filter(|_| self.every == 1) else {
+            return Count::default();
+        };
+        let (at, garbage) = (zones.sealed_at(zone), zones.garbage(zone));
+        if !seen.sealed || seen.sealed_at != at || garbage < seen.garbage {
+            return Count::default();
+        }
+        let elapsed = zones.now().wrapping_sub(self.looked);
+        let mut recent = seen.recent.faded(OWN_FADE);
+        recent.add(Count::of_zone(zones.zone_pages(), (seen.garbage, garbage), elapsed));
+        recent
+    }
+
+    /// Counts what happened in each sampled zone since the last look.
     fn look(&mut self, zones: &ZoneView<'_>, ages: Ages, elapsed: u32) {
-        let pages = zones.zone_pages();
-        self.seen.resize(zones.len(), Seen::default());
+        let (pages, every) = (zones.zone_pages(), (zones.len() / SAMPLE).max(1));
+        if every != self.every {
+            self.every = every;
+            self.seen.clear();
+        }
+        self.seen.resize(zones.len() / every + 1, Seen::default());
         self.sealed = 0;
-        for zone in 1..zones.len() as u32 {
+        for (zone, seen) in (1..zones.len() as u32).step_by(every).zip(&mut self.seen) {
             let (sealed, garbage) = (zones.is_sealed(zone), zones.garbage(zone));
-            self.sealed += u32::from(sealed);
-            let now = Seen { sealed, sealed_at: zones.sealed_at(zone), garbage };
-            let before = std::mem::replace(&mut self.seen[zone as usize], now);
-            let same = sealed && before.sealed && now.sealed_at == before.sealed_at;
+            self.sealed += u32::from(sealed) * every as u32;
+            let (sealed_at, recent) = (zones.sealed_at(zone), Count::default());
+            let now = Seen { sealed, sealed_at, garbage, recent };
+            let before = std::mem::replace(seen, now);
+            let same = sealed && before.sealed && sealed_at == before.sealed_at;
             if !same || garbage < before.garbage {
                 continue;
             }
@@ -242,22 +333,20 @@ impl SurvivalPolicy {
             let level = (before.garbage as usize * LEVELS) / (pages as usize + 1);
             let age = zones.age(zone);
             let bucket = ages.bucket(age - age.min(elapsed / 2));
-            let deaths = (garbage - before.garbage) as f32;
-            let exposure =
-                elapsed as f32 * (pages as f32 - (garbage + before.garbage) as f32 / 2.0);
-            self.classes[class].levels[bucket][level].add(deaths, exposure);
-            self.classes[class].all[bucket].add(deaths, exposure);
-            self.by_age[bucket].add(deaths, exposure);
+            let count = Count::of_zone(pages, (before.garbage, garbage), elapsed);
+            seen.recent = before.recent.faded(OWN_FADE);
+            seen.recent.add(count);
+            self.classes[class].levels[bucket][level].add(count);
+            self.classes[class].all[bucket].add(count);
+            self.by_age[bucket].add(count);
         }
         self.looked = zones.now();
         self.looks = self.looks.wrapping_add(1);
-        if self.looks.is_multiple_of(LASTING) {
-            self.stretches.clear();
-        }
         if self.looks.is_multiple_of(FADING) {
-            self.by_age.iter_mut().for_each(Count::fade);
+            let fade = |count: &mut Count| *count = count.faded(FADE);
+            self.by_age.iter_mut().for_each(fade);
             for class in &mut self.classes {
-                class.all.iter_mut().chain(class.levels.as_flattened_mut()).for_each(Count::fade);
+                class.all.iter_mut().chain(class.levels.as_flattened_mut()).for_each(fade);
             }
         }
     }
@@ -273,7 +362,7 @@ impl SurvivalPolicy {
                 (rate, at) if at == due => rate,
                 _ => self.work_out(ages, class, age, step, due),
             },
-            None => self.by_age[age].hazard(ages.prior(age)),
+            None => self.by_age[age].hazard(ages.prior(age), PRIOR),
         }
     }
 
@@ -305,11 +394,17 @@ impl SurvivalPolicy {
     fn draw(&self, ages: Ages, class: usize, level: usize) -> Curve {
         let known = &self.classes[class];
         let hazards = std::array::from_fn(|age| {
-            let of_age = self.by_age[age].hazard(ages.prior(age));
-            known.levels[age][level].hazard(known.all[age].hazard(of_age))
+            let of_age = self.by_age[age].hazard(ages.prior(age), PRIOR);
+            known.levels[age][level].hazard(known.all[age].hazard(of_age, PRIOR), PRIOR)
         });
         Curve { hazards, survivals: std::array::from_fn(|a| decay(hazards[a] * ages.width(a))) }
     }
+}
+
+/// The place of the first of the highest scores.
+fn first_highest(scores: &[f32]) -> Option<usize> {
+    let (place, _) = scores.iter().enumerate().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
+    Some(place)
 }
 
 impl Class {
@@ -355,6 +450,20 @@ mod tests {
             Some(1),
             "nothing is known: the first"
         );
+    }
+
+    #[test]
+    fn a_zone_whose_pages_die_now_waits_until_they_have() {
+        let (mut zones, mut policy) = (ZoneRows::new(1024), learned());
+        zones.now = 2048 + 60 * 512;
+        zones.seal(0, 500, 20_000);
+        zones.seal(0, 500, 20_000);
+        assert_eq!(policy.pick(&zones.view()), Some(1), "they are alike");
+        (0..60).for_each(|_| zones.discard(1));
+        zones.now += 200;
+        assert_eq!(policy.pick(&zones.view()), Some(2), "the first has more garbage, and dies");
+        zones.now += 40_000;
+        assert_eq!(policy.pick(&zones.view()), Some(1), "its other pages live");
     }
 
     #[test]
