@@ -58,6 +58,9 @@ pub struct Common {
     /// Garbage proportion above which Frostline cleans
     #[arg(long, default_value_t = 0.15)]
     pub gp: f64,
+    /// Space over data above which Frostline cleans, in place of the garbage proportion
+    #[arg(long)]
+    pub space: Option<f64>,
     /// Bytes of the units of Frostline's store; with 4096 it writes whole pages
     #[arg(long, default_value_t = 64)]
     pub unit: u32,
@@ -158,6 +161,7 @@ impl Common {
             direct: !self.buffered,
             scheme: self.scheme.clone(),
             gp: self.gp,
+            space: self.space,
             unit: self.unit,
             directory,
         }

@@ -26,6 +26,8 @@ pub struct Placement {
     pub scheme: String,
     /// The garbage proportion above which it cleans.
     pub gp: f64,
+    /// The space over data above which it cleans, in place of the garbage proportion.
+    pub space: Option<f64>,
     /// Bytes of the units of its store.
     pub unit: u32,
 }

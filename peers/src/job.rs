@@ -33,6 +33,8 @@ pub struct Job {
     pub scheme: String,
     /// Frostline's garbage proportion.
     pub gp: f64,
+    /// Frostline's space over data, in place of the garbage proportion.
+    pub space: Option<f64>,
     /// Bytes of the units of Frostline's store.
     pub unit: u32,
     /// An empty directory.
@@ -70,7 +72,12 @@ impl Job {
             log: self.log,
             direct: self.direct,
             expected: self.expected_bytes(),
-            placement: Placement { scheme: self.scheme.clone(), gp: self.gp, unit: self.unit },
+            placement: Placement {
+                scheme: self.scheme.clone(),
+                gp: self.gp,
+                space: self.space,
+                unit: self.unit,
+            },
         }
     }
 

@@ -72,7 +72,7 @@ fn with_engine<P: Peer>(use_it: impl FnOnce(&P)) {
         log: 8 << 20,
         direct: false,
         expected: 16 << 20,
-        placement: Placement { scheme: "sepbit".to_owned(), gp: 0.15, unit: 64 },
+        placement: Placement { scheme: "sepbit".to_owned(), gp: 0.15, space: None, unit: 64 },
     })
     .unwrap();
     use_it(&peer);
@@ -177,6 +177,7 @@ fn a_job_is_measured_on_every_engine() {
             direct: false,
             scheme: "sepbit".to_owned(),
             gp: 0.15,
+            space: None,
             unit: 64,
             directory: directory.path().to_owned(),
         };

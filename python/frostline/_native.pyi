@@ -87,7 +87,7 @@ class Store:
         size: int | str | None = ...,
         zone: int | str | None = ...,
         scheme: str,
-        victim: str,
+        victim: str | None = ...,
         gp: float,
         unit: int | None = ...,
         pages: int | None = ...,

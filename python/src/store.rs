@@ -76,7 +76,7 @@ impl Store {
 impl Store {
     /// Opens a store, and makes it if it is absent and a size is given.
     #[staticmethod]
-    #[pyo3(signature = (path, *, size=None, zone=None, scheme, victim, gp, unit=None, pages=None, thin=false, space=None))]
+    #[pyo3(signature = (path, *, size=None, zone=None, scheme, victim=None, gp, unit=None, pages=None, thin=false, space=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn open(
         py: Python<'_>,
@@ -84,7 +84,7 @@ impl Store {
         size: Option<Bytes>,
         zone: Option<Bytes>,
         scheme: String,
-        victim: String,
+        victim: Option<String>,
         gp: f64,
         unit: Option<u32>,
         pages: Option<u64>,

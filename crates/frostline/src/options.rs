@@ -21,7 +21,7 @@ pub struct Options {
     pub(crate) log_bytes: Option<u64>,
     pub(crate) parity: Option<u32>,
     pub(crate) scheme: String,
-    pub(crate) victim: String,
+    pub(crate) victim: Option<String>,
     pub(crate) unit: u32,
     pub(crate) schemes: Registry,
     pub(crate) create: bool,
@@ -114,9 +114,9 @@ impl Options {
         self
     }
 
-    /// Sets the victim policy of a new database. The default is `cost-benefit`.
+    /// Sets the victim policy of a new database. The default is the scheme's own.
     pub fn victim(mut self, victim: impl Into<String>) -> Self {
-        self.victim = victim.into();
+        self.victim = Some(victim.into());
         self
     }
 

@@ -94,8 +94,8 @@ pub struct Run {
 
 /// Replays a trace against schemes with victim policies, each with each, on all cores; the runs
 /// come in the order of their WAF, the best first. `all` stands for all schemes or all policies. A
-/// scheme with its own victim side has one run, with that. Without policies all others have
-/// `cost-benefit`.
+/// scheme with its own victim side has one run, with that. Without policies each scheme has its own:
+/// that of its paper, or the best measured.
 ///
 /// ```
 /// use frostline::sim::{Settings, Trace, sweep};
@@ -117,7 +117,6 @@ pub fn sweep(
     victims: &[&str],
     settings: &Settings,
 ) -> Result<Vec<Run>, SimError> {
-    let victims = if victims.is_empty() { &["cost-benefit"] } else { victims };
     let plan = Plan::named(schemes, victims, false, settings)?;
     let volumes = std::slice::from_ref(&trace.volume);
     let outcomes = frostline_sim::sweep(volumes, &plan, settings, &ReplayProgress::default())?;

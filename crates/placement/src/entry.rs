@@ -17,8 +17,7 @@ pub struct Entry {
     pub wants_hotness: bool,
     /// True if it makes use of a trace's reads.
     pub wants_reads: bool,
-    /// The victim policy that a replay has where none is asked for; its own victim side, if it has
-    /// one. Stores and databases have a default of theirs.
+    /// The victim policy that is used where none is asked for; its own victim side, if it has one.
     pub victim: &'static str,
     /// The name of its own victim side, if it has one.
     pub own_victim: Option<&'static str>,

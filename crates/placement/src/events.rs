@@ -6,6 +6,19 @@ use crate::page::NEVER;
 /// The largest number of pages of a request that a scheme is told to follow.
 pub const FOLLOWING_MOST: u8 = 3;
 
+/// The part of its page that a record of a store with deltas has. Its number is that in the column
+/// `delta` of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RecordKind {
+    /// All of it: the page's base, if others are there.
+    #[default]
+    Image,
+    /// The words that changed since the base.
+    Delta,
+    /// The words that changed since the delta.
+    Tail,
+}
+
 /// One request of the user, before its pages are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
@@ -45,6 +58,8 @@ pub struct UserWrite<'a> {
     pub lifespan: u32,
     /// Pages of the same request that follow this one, at most [`FOLLOWING_MOST`].
     pub following: u8,
+    /// The part of the page that is written.
+    pub kind: RecordKind,
     /// The engine's record of the page, if it hands one down.
     pub hotness: Option<&'a Hotness>,
 }
@@ -63,6 +78,7 @@ impl UserWrite<'_> {
             last: false,
             lifespan: NEVER,
             following: 0,
+            kind: RecordKind::Image,
             hotness: None,
         }
     }

@@ -88,7 +88,9 @@ pub use choice::Choice;
 pub use classifier::{Classified, Classifier, ClassifierSetup, LARGEST_CLASSIFIER, MakeClassifier};
 pub use clock::Clock;
 pub use erased::{AnyState, Erased, INNER_WORDS, MOST_WORDS};
-pub use events::{FOLLOWING_MOST, Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
+pub use events::{
+    FOLLOWING_MOST, Pages, RecordKind, Relocation, Request, UserWrite, Victim, ZoneEvent,
+};
 pub use external_scheme::{ExternalScheme, MakeScheme};
 pub use fast22::Fast22;
 pub use forecaster::{

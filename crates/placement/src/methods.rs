@@ -76,10 +76,6 @@ macro_rules! methods {
                 /// [wants reads](Wants::reads).
                 fn on_read(&mut self, _request: &Request) {}
 
-                /// A page was trimmed.
-                #[inline(always)]
-                fn on_trim(&mut self, _lba: u32) {}
-
                 /// A zone was opened for a class.
                 fn on_opened(&mut self, _zone: &ZoneEvent) {}
 

@@ -25,6 +25,9 @@ impl Registry {
     }
 }
 
+/// The policy of a log whose scheme picks the victims.
+const UNUSED_POLICY: &str = "cost-benefit";
+
 /// A scheme as the command line names it: `name` or `name:key=value:...`.
 #[derive(Clone, Debug)]
 pub struct SchemeSpec {
@@ -32,7 +35,7 @@ pub struct SchemeSpec {
     pub text: String,
     /// The victim side that comes with it, if it has its own or is a pairing.
     pub victim: Option<&'static str>,
-    /// The victim policy that a replay has where none is asked for: that of `victim`, or the inner
+    /// The victim policy that is used where none is asked for: that of `victim`, or the inner
     /// scheme's if one is named, or the scheme's.
     pub default_victim: &'static str,
     /// The scheme; for a pairing, the scheme that it pairs.
@@ -66,6 +69,16 @@ impl SchemeSpec {
         let default_victim = victim.or(of_inner).unwrap_or(entry.victim);
         let text = text.to_string();
         Ok(SchemeSpec { text, victim, default_victim, entry, params, inner, registry })
+    }
+
+    /// The victim policy of a log of this scheme: that of its pairing, or the one that is asked for,
+    /// or its own. Where the scheme itself picks victims, the policy does nothing.
+    pub fn policy<'a>(&'a self, asked: Option<&'a str>) -> &'a str {
+        match (self.entry.own_victim, self.victim) {
+            (Some(_), _) => asked.unwrap_or(UNUSED_POLICY),
+            (None, Some(paired)) => paired,
+            (None, None) => asked.unwrap_or(self.default_victim),
+        }
     }
 
     /// Every parameter of the scheme with its value, given or the default.

@@ -54,11 +54,11 @@ pub struct Wants {
 /// The part that a scheme has in the choice of victims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Victims {
-    /// None. A replay has this policy where none is asked for: the one of the scheme's paper, or
-    /// the best measured.
+    /// None. This policy is used where none is asked for: the one of the scheme's paper, or the
+    /// best measured.
     Policy(&'static str),
     /// [`pick`](crate::Scheme::pick) decides which zones the policy chooses among, or changes the
-    /// class of zones. A replay has this policy where none is asked for.
+    /// class of zones. This policy is used where none is asked for.
     Ordered(&'static str),
     /// The scheme's own victim side: [`pick`](crate::Scheme::pick) replaces the policies. This is
     /// its name in tables.

@@ -10,8 +10,9 @@ pub struct Format {
     pub scheme: String,
     /// The schemes that names stand for.
     pub schemes: Registry,
-    /// Victim policy, as on the command line.
-    pub victim: String,
+    /// Victim policy, as on the command line; unless given the scheme's: the one of its paper, or
+    /// the best measured.
+    pub victim: Option<String>,
     /// Pages the store can hold; as many as the garbage proportion allows, unless given.
     pub logical_pages: Option<u64>,
     /// The store has LBAs for twice as many pages as it could hold if all were whole. A write that
@@ -45,9 +46,9 @@ pub struct Format {
 impl Default for Format {
     fn default() -> Self {
         Format {
-            scheme: "sepbit".to_string(),
+            scheme: "survival".to_string(),
             schemes: Registry::published(),
-            victim: "cost-benefit".to_string(),
+            victim: None,
             logical_pages: None,
             thin: false,
             gp: 0.15,

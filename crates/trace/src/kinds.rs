@@ -1,18 +1,8 @@
 //! The records that a page store wrote pages as.
 
-use crate::bits::Bits;
+pub use frostline_placement::RecordKind;
 
-/// The part of its page that a record has. Its number is that in the column `delta`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum RecordKind {
-    /// All of it.
-    #[default]
-    Image,
-    /// The words that changed since the last image.
-    Delta,
-    /// The words that changed since the last delta.
-    Tail,
-}
+use crate::bits::Bits;
 
 /// The kinds of the records of writes, as the bitmaps that a replay reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -37,6 +37,7 @@ impl Peer for Db {
         let pages = page_bytes(conditions.memory);
         let options = Options {
             buffer_bytes: pages as usize,
+            space: placement.space,
             commit_delay: COMMIT_DELAY,
             ..Options::default()
         };
@@ -84,15 +85,20 @@ fn describe(conditions: &Conditions, pages: u64) -> String {
     let placement = &conditions.placement;
     format!(
         "frostline {}: {} KiB of pages, the rest for frames' heads, map and chunks, and on top \
-         of it two log buffers of 4 MiB, which can't be set; emulated zones of {} MiB in files, {}; scheme {}, cleaned above a garbage proportion of \
-         {} (over-provisioning {:.1} %); {}; log of {} MiB",
+         of it two log buffers of 4 MiB, which can't be set; emulated zones of {} MiB in files, {}; scheme {}, cleaned above {}; {}; log of {} MiB",
         env!("CARGO_PKG_VERSION"),
         pages >> 10,
         zone_bytes(conditions) >> 20,
         if conditions.direct { "O_DIRECT" } else { "page cache" },
         placement.scheme,
-        placement.gp,
-        100.0 * placement.gp / (1.0 - placement.gp),
+        match placement.space {
+            Some(space) => format!("{space} times the space of its data"),
+            None => format!(
+                "a garbage proportion of {} (over-provisioning {:.1} %)",
+                placement.gp,
+                100.0 * placement.gp / (1.0 - placement.gp)
+            ),
+        },
         match placement.unit {
             4096 => "whole pages".to_string(),
             unit => format!("units of {unit} bytes, with deltas, images compressed"),

@@ -23,7 +23,7 @@ pub struct DatabaseBench {
     /// Schemes, optionally with parameters (`dac:classes=4`). Each has a run on fresh databases.
     pub schemes: Vec<String>,
     /// Victim policy, optionally with parameters (`d-choices:d=4`).
-    pub victim: String,
+    pub victim: Option<String>,
     /// Clean while the garbage proportion exceeds this.
     pub gp: f64,
     /// Zones reserved for cleaned zones that wait to be reset.
@@ -91,7 +91,7 @@ impl Default for DatabaseBench {
             anew: false,
             speed: Speed::default(),
             schemes: vec!["frostline".to_string()],
-            victim: "cost-benefit".to_string(),
+            victim: None,
             gp: 0.15,
             spare: 2,
             unit: Format::default().unit,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use frostline_store::{Observer, StoreEvent};
-use frostline_trace::{PageWriter, RecordKind, TraceError};
+use frostline_trace::{PageWriter, TraceError};
 
 use crate::{Error, Result};
 
@@ -127,12 +127,7 @@ fn write(mut writer: PageWriter, messages: &Receiver<Message>) -> Written {
 fn record(writer: &mut PageWriter, event: &StoreEvent) -> std::result::Result<(), TraceError> {
     match event {
         StoreEvent::Written { lba, hotness, bytes, kind, following } => {
-            let kind = match kind {
-                frostline_store::RecordKind::Image => RecordKind::Image,
-                frostline_store::RecordKind::Delta => RecordKind::Delta,
-                frostline_store::RecordKind::Tail => RecordKind::Tail,
-            };
-            writer.write_record(*lba, kind, hotness, *bytes, *following)
+            writer.write_record(*lba, *kind, hotness, *bytes, *following)
         }
         StoreEvent::Trimmed { lba } => writer.trim(*lba, 1),
         StoreEvent::Merged { lba, bytes } => writer.merge(*lba, *bytes),

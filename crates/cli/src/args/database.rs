@@ -41,9 +41,9 @@ pub(crate) struct DatabaseArgs {
     /// database
     #[arg(long, value_name = "A,B", default_value = "frostline", value_delimiter = ',')]
     pub scheme: Vec<String>,
-    /// Victim policy, optionally with parameters (d-choices:d=4)
-    #[arg(long, value_name = "V", default_value = "cost-benefit")]
-    pub victim: String,
+    /// Victim policy, optionally with parameters (d-choices:d=4) [default: the scheme's own]
+    #[arg(long, value_name = "V")]
+    pub victim: Option<String>,
     /// Clean while the garbage proportion exceeds this
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp_of_store,
         allow_negative_numbers = true)]

@@ -68,11 +68,11 @@ impl ShapeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PlacementArgs {
     /// Scheme, optionally with parameters (dac:classes=4)
-    #[arg(long, value_name = "S", default_value = "sepbit")]
+    #[arg(long, value_name = "S", default_value = "survival")]
     pub scheme: String,
-    /// Victim policy, optionally with parameters (d-choices:d=4)
-    #[arg(long, value_name = "V", default_value = "cost-benefit")]
-    pub victim: String,
+    /// Victim policy, optionally with parameters (d-choices:d=4) [default: the scheme's own]
+    #[arg(long, value_name = "V")]
+    pub victim: Option<String>,
     /// Clean while the garbage proportion exceeds this
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp_of_store,
         allow_negative_numbers = true)]

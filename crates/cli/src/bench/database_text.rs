@@ -43,7 +43,9 @@ fn head(report: &DatabaseReport) -> String {
     let DatabaseSetup { in_flight, buffer_bytes, compressed_with, .. } = report.setup;
     let speed = speed(report.drive, report.bandwidth);
     let pages = report.runs.first().map_or(0, |run| run.logical_pages);
-    let victim = report.runs.first().map_or("", |run| &run.run.victim);
+    let mut victims: Vec<_> = report.runs.iter().map(|run| run.run.victim.as_str()).collect();
+    victims.dedup();
+    let victims = victims.join(", ");
     let several = |count: u64, what: &str| match count {
         1 => format!("1 {what}"),
         count => format!("{count} {what}s"),
@@ -60,7 +62,7 @@ fn head(report: &DatabaseReport) -> String {
         Compression::Zstd => ", compressed with zstd",
     };
     format!(
-        "{device}: {shape}{speed}, {pages} pages, {victim}\n\
+        "{device}: {shape}{speed}, {pages} pages, {victims}\n\
          {workload}: {tenants}{}, {} in flight, a buffer of {} ({replacement}), cleaning \
          {cleaning}{hotness}{rewriting}{compression}\n",
         several(threads.into(), "thread"),
@@ -97,6 +99,7 @@ fn per(sum: u64, count: u64) -> Option<f64> {
 }
 
 const FIGURES: &[Figure] = &[
+    ("victims", |run| run.run.victim.clone()),
     ("tpmC", |run| run.tpmc.map(|tpmc| format!("{tpmc:.0}")).unwrap_or_default()),
     ("transactions/s", |run| format!("{:.0}", run.ops_per_second)),
     ("transactions", |run| run.transactions.to_string()),

@@ -2,7 +2,7 @@
 
 use frostline_benches::{DeviceSpec, Error};
 use frostline_db::{Create, Databases, DbError, Options};
-use frostline_store::Format;
+use frostline_store::{Format, StoreInfo};
 use frostline_zone::can_create;
 
 use super::open_or_not;
@@ -29,7 +29,8 @@ pub(super) fn run(args: &CopyArgs) -> Result<String, Failure> {
     let create = Create {
         store: Format {
             scheme: args.scheme.clone().unwrap_or(info.scheme),
-            victim: args.victim.clone().unwrap_or(info.victim),
+            // Another scheme has other victims.
+            victim: args.victim.clone().or(args.scheme.is_none().then_some(info.victim)),
             gp: args.gp.unwrap_or(info.gp),
             unit: args.unit.unwrap_or(info.unit),
             ..Create::default().store
@@ -55,10 +56,10 @@ pub(super) fn run(args: &CopyArgs) -> Result<String, Failure> {
     for (db, copy) in from.all.iter().zip(&to.all) {
         records += db.copy_to(copy).map_err(of_copy)?;
     }
+    let made = to.store.info().map_err(|error| of_copy(error.into()))?;
     to.close().map_err(of_copy)?;
     if !args.quiet {
-        let Format { scheme, victim, unit, .. } = &create.store;
-        let to = &args.to;
+        let (to, StoreInfo { scheme, victim, unit, .. }) = (&args.to, made);
         say(&format!("{to}: {records} records, {scheme}, {victim}, units of {unit} bytes"), None);
     }
     Ok(String::new())

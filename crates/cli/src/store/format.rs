@@ -1,10 +1,10 @@
 //! `frostline store format`: makes an empty store.
 
 use frostline_benches::Error;
-use frostline_store::{Format, Store};
+use frostline_store::{Format, Store, StoreInfo};
 
 use crate::args::FormatArgs;
-use crate::cause::bench_failure;
+use crate::cause::{bench_failure, store_failure};
 use crate::device::open_store;
 use crate::failure::{Failure, say};
 
@@ -26,8 +26,10 @@ pub(super) fn run(args: &FormatArgs) -> Result<String, Failure> {
     let shape = device.geometry().to_string();
     drop(device);
     if !args.quiet {
-        let pages = open_store(uri)?.pages();
-        let Format { scheme, victim, .. } = &format;
+        let store = open_store(uri)?;
+        let cause = |error| store_failure(uri, error);
+        let (pages, StoreInfo { scheme, victim, .. }) =
+            (store.pages(), store.info().map_err(cause)?);
         say(&format!("{uri}: {shape} for {pages} pages, {scheme}, {victim}"), None);
     }
     Ok(String::new())

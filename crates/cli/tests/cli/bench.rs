@@ -114,9 +114,9 @@ fn metrics_are_served_on_loopback_while_it_runs_and_a_signal_ends_it_with_its_ta
     assert!(answer.contains("\nfrostline_pages_written_total{by=\"user\"} "), "{answer}");
     assert!(get("/").contains("<canvas "));
     let top = scratch.quiet(&format!("top {address}"));
-    assert!(top.contains("sepbit, cost-benefit") && top.contains(" zones "), "{top}");
+    assert!(top.contains("survival, survival") && top.contains(" zones "), "{top}");
     let view = scratch.json(&format!("top http://{address}/ --json"));
-    assert_eq!(view["scheme"], "sepbit");
+    assert_eq!(view["scheme"], "survival");
     // Once a line is printed, the bench has written something.
     err.read_line(&mut said).unwrap();
     let id = child.id().to_string();

@@ -23,7 +23,7 @@ fn the_json_has_the_fields_of_a_run_and_those_of_a_database() {
     let scratch = Scratch::new();
     let report = scratch.json(&format!("{TPCC} {MEM} --transactions 2000 --json -"));
     let run = &report["runs"][0];
-    assert_eq!((&run["scheme"], &run["victim"]), (&"frostline".into(), &"cost-benefit".into()));
+    assert_eq!((&run["scheme"], &run["victim"]), (&"frostline".into(), &"survival".into()));
     assert_eq!(run["trigger"]["gp"], 0.15);
     assert!((0.0..=1.0).contains(&run["far"].as_f64().unwrap()), "{run}");
     assert_eq!(number(&run["transactions"]), 2000);

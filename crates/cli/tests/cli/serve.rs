@@ -33,7 +33,7 @@ fn a_disk_is_made_served_closed_and_served_again() {
     let said = served(&scratch, SERVE);
     assert_eq!(
         said,
-        "frostline: file:disk: 9516 KiB at nbd+unix:///?socket=./socket\n\
+        "frostline: file:disk: 8784 KiB at nbd+unix:///?socket=./socket\n\
          frostline: file:disk: 0 pages written, 0 relocated, WAF 1.0000\n"
     );
     assert_eq!(scratch.names(), ["disk"]);

@@ -435,7 +435,7 @@ fn a_store_without_metadata_is_rebuilt_from_the_headers_of_its_pages() {
         assert!(said.starts_with("dir:d: can be rebuilt: "), "{said}");
         assert!(all(&scratch) == smashed, "a dry run changed the device");
 
-        let said = scratch.quiet("store rebuild dir:d");
+        let said = scratch.quiet("store rebuild dir:d --scheme sepbit");
         assert!(said.contains("no superblock was left") && said.contains("trims"), "{said}");
         assert!(scratch.quiet("store check dir:d").contains(": sound: "));
         scratch.quiet("store scrub dir:d");

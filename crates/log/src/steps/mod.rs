@@ -171,6 +171,7 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
             last,
             lifespan,
             following: following.min(FOLLOWING_MOST),
+            kind: self.log.options().kind(lba),
             hotness,
         };
         let class = self.log.scheme_mut().place_user(&write, &mut entry.page);
@@ -197,7 +198,8 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
         if slot.zone != 0 {
             self.log.check_valid(slot.zone, units)?;
         }
-        self.log.scheme_mut().on_trim(scheme_lba(lba));
+        let now = self.log.now();
+        self.log.scheme_mut().on_trim(scheme_lba(lba), &entry.page, now);
         *entry = PageEntry::zeroed();
         if slot.zone != 0 {
             self.log.trim(slot.zone, units);

@@ -1,6 +1,6 @@
 //! The layout of a log.
 
-use frostline_placement::Room;
+use frostline_placement::{RecordKind, Room};
 
 use super::capacity::Capacity;
 use super::chunk_shape::ChunkShape;
@@ -104,6 +104,15 @@ impl Options {
     /// True if a record of this LBA is a delta or a tail.
     pub fn is_delta(&self, lba: u64) -> bool {
         self.first_delta.is_some_and(|first| lba >= first.into())
+    }
+
+    /// What a record of this LBA has of its page.
+    pub fn kind(&self, lba: u64) -> RecordKind {
+        match self.first_delta.and_then(|first| lba.checked_div(first.into())) {
+            None | Some(0) => RecordKind::Image,
+            Some(1) => RecordKind::Delta,
+            Some(_) => RecordKind::Tail,
+        }
     }
 
     /// The room for open zones.

@@ -159,6 +159,7 @@ impl Model {
             last: word & WORD_LAST != 0,
             lifespan,
             following,
+            kind: self.options.kind(lba.into()),
             hotness: None,
         };
         if self.scheme.wants().others {
@@ -242,10 +243,10 @@ impl Model {
     }
 
     fn forget(&mut self, lba: u32) {
-        self.scheme.on_trim(lba);
+        let page = self.states.remove(&lba).unwrap_or_else(Zeroable::zeroed);
+        self.scheme.on_trim(lba, &page, self.now);
         self.map.remove(&lba);
         self.valid_units -= self.units.remove(&lba).unwrap_or(0);
-        self.states.remove(&lba);
     }
 
     fn is_due(&self) -> bool {

@@ -378,6 +378,13 @@ impl Scheme for Survival {
         self.sampled += 1;
     }
 
+    fn on_trim(&mut self, _: u32, page: &Page, now: u32) {
+        if page.written != Stamp::default() {
+            let row = self.hazards.row(page.context());
+            self.hazards.died(row, self.ages.bucket(page.written.age(now)));
+        }
+    }
+
     #[inline(always)]
     fn place_user(&mut self, write: &UserWrite, page: &mut Page) -> usize {
         self.valid = write.valid;
@@ -408,12 +415,12 @@ impl Scheme for Survival {
         let sequel = self.streams.write(write.lba);
         let context = match write.hotness {
             Some(hotness) if self.hinted => {
-                contexts::hinted(page.lifespans, hotness, write.following)
+                contexts::hinted(page.lifespans, hotness, write.following, write.kind)
             }
             _ => {
                 let Sequel { before: front, run, .. } = sequel;
-                let around =
-                    Around { lived, front, run, behind: self.behind, following: write.following };
+                let UserWrite { following, kind, .. } = *write;
+                let around = Around { lived, front, run, behind: self.behind, following, kind };
                 self.extents.context(write.lba, page.lifespans, &around)
             }
         };
@@ -584,6 +591,32 @@ mod tests {
         let share = |line: &String| line.split(' ').nth(2).unwrap().parse::<f32>().unwrap();
         assert_eq!(lines.len(), scheme.clusters.centres().iter().flatten().count());
         assert!((lines.iter().map(share).sum::<f32>() - 100.0).abs() < 1.0, "{lines:?}");
+    }
+
+    #[test]
+    fn pages_that_are_trimmed_have_died() {
+        let survives = |trimmed_after: u32| {
+            let mut scheme = survival();
+            let mut pages = vec![Page::zeroed(); SPACE as usize];
+            for now in 1..=20_000 {
+                let (lba, old) = (now % SPACE, now.wrapping_sub(trimmed_after));
+                let write = UserWrite { valid: u64::from(SPACE), ..UserWrite::first(lba, now) };
+                scheme.place_user(&write, &mut pages[lba as usize]);
+                if (1..now).contains(&old) {
+                    let page =
+                        std::mem::replace(&mut pages[(old % SPACE) as usize], Page::zeroed());
+                    scheme.on_trim(old % SPACE, &page, now);
+                }
+                let seen = pages[(now * 7 % SPACE) as usize];
+                if seen.written != Stamp::default() {
+                    scheme.on_survey(&seen, now);
+                }
+            }
+            let row = scheme.hazards.row(pages[(20_000 % SPACE) as usize].context());
+            scheme.hazards.survival(row, 0)[0]
+        };
+        let (short, long) = (survives(ZONE), survives(SPACE - 1));
+        assert!(short < 0.2 && long > 0.9, "{short} {long}");
     }
 
     #[test]

@@ -1,25 +1,28 @@
-//! The context of a page when it is written, a number of 20 bits.
+//! The context of a page when it is written, a number of 21 bits.
 //!
 //! The bits, from the lowest on: the octave of the page's last lifespan, and a mean of the octaves
 //! of those before (4 bits each). Then, if a block layer writes the page: whether the page in front
 //! was written just before (1); whether the page behind was never written, was just written, is
 //! younger than the version that ends, or is older (2); and the mean lifespan of the page's extent,
 //! in steps of two octaves (3). Or, if an engine writes it with a record: whether the page was new,
-//! as full as before, fuller or emptier (2); the number of its modifications since it was read, in
-//! steps of two octaves (2); and its origin (6). Above both: the pages that follow in the same
-//! request (2).
+//! as full as before, fuller or emptier, or is written as a delta or a tail (3); the number of its
+//! modifications since it was read, in steps of two octaves (2); and its origin (6). Above both: the
+//! pages that follow in the same request (2). Without an engine's record the kind of the store's
+//! record comes last (2).
 //!
 //! A page that a block layer writes in a run of [`RUN`] pages has a context with less in it: the
-//! last lifespan, in steps of two octaves, the pages that follow, and a bit that only runs have.
+//! last lifespan, in steps of two octaves, the pages that follow, the kind, and a bit that only runs
+//! have.
 //! The pages of a run belong to a file or to a log, and mostly die together. What lay at their LBAs
 //! before may have been parts of several files, so contexts with more in them would part what dies
 //! together; and the many pages of a file are one observation, which would look like many.
 
 use super::ages::Ages;
+use crate::events::RecordKind;
 use crate::hotness::{Activity, Hotness};
 
 /// Number of contexts.
-pub const CONTEXTS: usize = 1 << 20;
+pub const CONTEXTS: usize = 1 << 21;
 /// Octaves of lifespans in a context; octave 0 stands for a page without a last lifespan.
 pub const OCTAVES: usize = 16;
 /// LBAs in an extent: 2^8.
@@ -39,7 +42,9 @@ const IN_RUN: usize = 1 << 14;
 /// Where the pages that follow in the request lie in the context of a page that a block layer
 /// writes, and of one that an engine writes with a record.
 const FOLLOWING: u32 = 15;
-const HINTED_FOLLOWING: u32 = 18;
+const HINTED_FOLLOWING: u32 = 19;
+/// Where the kind of record lies in the context of a page that a block layer writes.
+const KIND: u32 = 17;
 
 /// The octave of the last lifespan of a page, that of the version before the valid one, and a mean
 /// of the octaves of those before; 0 for none.
@@ -93,20 +98,26 @@ pub struct Around {
     pub behind: Option<u32>,
     /// Pages of the same request that follow, at most 3.
     pub following: u8,
+    /// The part of the page that is written.
+    pub kind: RecordKind,
 }
 
 /// The context of a page that an engine writes with a hotness record.
 #[inline(always)]
-pub fn hinted(lifespans: Lifespans, hotness: &Hotness, following: u8) -> usize {
+pub fn hinted(lifespans: Lifespans, hotness: &Hotness, following: u8, kind: RecordKind) -> usize {
     let Hotness { origin, current, last, .. } = hotness;
-    let filling = match last {
-        new if *new == Activity::default() => 0,
-        last if current.valid_bytes == last.valid_bytes => 1,
-        last => 2 + usize::from(current.valid_bytes < last.valid_bytes),
+    let written = match kind {
+        RecordKind::Image => match last {
+            new if *new == Activity::default() => 0,
+            last if current.valid_bytes == last.valid_bytes => 1,
+            last => 2 + usize::from(current.valid_bytes < last.valid_bytes),
+        },
+        RecordKind::Delta => 4,
+        RecordKind::Tail => 5,
     };
     let modified = (u32::from(current.modifications) + 1).ilog2() as usize / 2;
     let origin = *origin as usize % 64;
-    let hints = filling << 8 | modified.min(3) << 10 | origin << 12;
+    let hints = written << 8 | modified.min(3) << 11 | origin << 13;
     usize::from(lifespans.0) | hints | usize::from(following) << HINTED_FOLLOWING
 }
 
@@ -140,9 +151,9 @@ impl Extents {
                 step = (((*mean - self.first) * 0.5 + 1.0) as u8).min(6);
             }
         }
-        let following = usize::from(around.following) << FOLLOWING;
+        let record = usize::from(around.following) << FOLLOWING | (around.kind as usize) << KIND;
         if around.run >= RUN {
-            return IN_RUN | lifespans.last_of_two_octaves() | following;
+            return IN_RUN | lifespans.last_of_two_octaves() | record;
         }
         let front = usize::from(around.front.is_some_and(|age| age <= JUST_BEFORE));
         let behind = match around.behind {
@@ -150,7 +161,7 @@ impl Extents {
             Some(age) if age <= JUST_WRITTEN => 1,
             Some(age) => 2 + usize::from(age >= around.lived.unwrap_or(0)),
         };
-        usize::from(lifespans.0) | front << 8 | behind << 9 | usize::from(step) << 11 | following
+        usize::from(lifespans.0) | front << 8 | behind << 9 | usize::from(step) << 11 | record
     }
 
     /// Bytes it holds.
@@ -169,8 +180,7 @@ mod tests {
         let new = Around::default();
         assert_eq!(extents.context(700, Lifespans::default(), &new), 7 << 11, "nothing is known");
         let past = Lifespans::default().then(3).then(5);
-        let around =
-            Around { lived: Some(5000), front: Some(1), run: 2, behind: Some(100), following: 0 };
+        let around = Around { lived: Some(5000), front: Some(1), run: 2, behind: Some(100), ..new };
         assert_eq!(extents.context(700, past, &around), 0x35 | 1 << 8 | 2 << 9 | 3 << 11);
         let first = Around { following: 2, ..around };
         assert_eq!(extents.context(700, past, &first) >> FOLLOWING, 2);
@@ -194,7 +204,8 @@ mod tests {
     fn pages_of_a_run_have_one_context_for_two_octaves() {
         let mut extents = Extents::new(1 << 12, 1024);
         let mut request = |lifespans, run, behind, following| {
-            let around = Around { lived: Some(5000), front: Some(1), run, behind, following };
+            let (lived, front) = (Some(5000), Some(1));
+            let around = Around { lived, front, run, behind, following, ..Around::default() };
             extents.context(700, lifespans, &around)
         };
         let mut context = |lifespans, run, behind| request(lifespans, run, behind, 0);
@@ -220,13 +231,32 @@ mod tests {
         };
         let hotness = |current, last| Hotness { origin: 7, current, last, lifespan: 0 };
         let past = Lifespans::default().then(3).then(5);
-        let context = |current, last| hinted(past, &hotness(current, last), 0);
-        assert_eq!(context(activity(90, 0), Activity::default()), 0x35 | 7 << 12, "new");
-        assert_eq!(context(activity(90, 3), activity(90, 1)), 0x35 | 1 << 8 | 1 << 10 | 7 << 12);
-        assert_eq!(context(activity(99, 80), activity(90, 1)), 0x35 | 2 << 8 | 3 << 10 | 7 << 12);
-        assert_eq!(context(activity(9, 65_535), activity(90, 1)) >> 8 & 15, 3 | 3 << 2);
-        let batch = hinted(past, &hotness(activity(90, 0), Activity::default()), 3);
-        assert_eq!(batch, 0x35 | 7 << 12 | 3 << HINTED_FOLLOWING);
+        let context = |current, last| hinted(past, &hotness(current, last), 0, RecordKind::Image);
+        assert_eq!(context(activity(90, 0), Activity::default()), 0x35 | 7 << 13, "new");
+        assert_eq!(context(activity(90, 3), activity(90, 1)), 0x35 | 1 << 8 | 1 << 11 | 7 << 13);
+        assert_eq!(context(activity(99, 80), activity(90, 1)), 0x35 | 2 << 8 | 3 << 11 | 7 << 13);
+        assert_eq!(context(activity(9, 65_535), activity(90, 1)) >> 8 & 31, 3 | 3 << 3);
+        let new = hotness(activity(90, 0), Activity::default());
+        let batch = hinted(past, &new, 3, RecordKind::Image);
+        assert_eq!(batch, 0x35 | 7 << 13 | 3 << HINTED_FOLLOWING);
+    }
+
+    #[test]
+    fn deltas_and_tails_have_contexts_of_their_own() {
+        let kinds = [RecordKind::Image, RecordKind::Delta, RecordKind::Tail];
+        let past = Lifespans::default().then(5);
+        let mut extents = Extents::new(1 << 12, 1024);
+        let mut of_block =
+            |kind, run| extents.context(700, past, &Around { kind, run, ..Around::default() });
+        let activity = Activity { valid_bytes: 90, ..Activity::default() };
+        let hotness = Hotness { current: activity, last: activity, ..Hotness::default() };
+        let mut contexts = kinds.map(|kind| of_block(kind, 1)).to_vec();
+        contexts.extend(kinds.map(|kind| of_block(kind, RUN)));
+        contexts.extend(kinds.map(|kind| hinted(past, &hotness, 0, kind)));
+        assert!(contexts.iter().all(|&context| context < CONTEXTS));
+        for kinds in contexts.chunks(3) {
+            assert!(kinds[0] != kinds[1] && kinds[1] != kinds[2] && kinds[2] != kinds[0]);
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::ops::{Range, RangeInclusive};
 use bytemuck::Zeroable;
 use frostline_log::{Array, Counts, LogError, MAX_LBA, Map, MapEntry, WORD_LAST, Writes};
 use frostline_placement::{
-    AnyScheme, Hotness, Pages, Relocation, Request, Scheme, UserWrite, Victim, ZoneEvent,
+    AnyScheme, Hotness, Pages, RecordKind, Relocation, Request, Scheme, UserWrite, Victim,
+    ZoneEvent,
 };
 
 use super::policy::Policy;
@@ -187,6 +188,7 @@ impl<'a> Fast22Log<'a> {
             last: writes.words[i] & WORD_LAST != 0,
             lifespan: writes.lifespan(i),
             following: writes.following(i),
+            kind: RecordKind::Image,
             hotness: writes.hotness(i),
         };
         self.valid += u64::from(zone == 0);
@@ -387,8 +389,8 @@ impl Machine for Fast22Log<'_> {
                 let last = self.options.space.saturating_sub(1).into();
                 return Err(LogError::BadLba { lba: lba.into(), last });
             }
-            self.scheme.on_trim(lba);
             let entry = std::mem::replace(&mut self.map[lba as usize], MapEntry::zeroed());
+            self.scheme.on_trim(lba, &entry.page, self.now);
             let zone = entry.slot / self.options.zone_pages;
             if zone > 0 {
                 assert!(self.valid > 0, "a valid page is counted");

@@ -76,7 +76,8 @@ impl Layout {
         if let Some(limit) = max_open.filter(|&limit| most_classes > limit) {
             return Err(LogError::TooManyClasses { classes: most_classes, limit }.into());
         }
-        let mut fixed = fixed_by_zones(geometry, format)?;
+        let victim = scheme.policy(format.victim.as_deref()).to_string();
+        let mut fixed = fixed_by_zones(geometry, format, &victim)?;
         let zones = usable.len() as u32;
         let sizes = Sizes::new(format.unit)?;
         let leaf = leaf_shape(&fixed, sizes, &scheme)?;
@@ -107,7 +108,6 @@ impl Layout {
         let (meta, data) = usable.split_at(fixed.meta_zones as usize);
         let (meta, data) = (meta.to_vec(), data.to_vec());
         check_runs(&meta)?;
-        let victim = format.victim.clone();
         Ok(Layout { fixed, meta, data, scheme, victim, leaf, sizes, max_open })
     }
 
@@ -239,7 +239,7 @@ fn check_format(format: &Format, scheme: &SchemeSpec) -> Result<(), StoreError> 
 }
 
 /// The part of a superblock that options and the size of zones decide.
-fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreError> {
+fn fixed_by_zones(geometry: &Geometry, format: &Format, victim: &str) -> Result<Super, StoreError> {
     let device_pages = (geometry.zone_capacity / PAGE as u64) as u32;
     let shape = chunk_shape(device_pages, Sizes::new(format.unit)?, format.hotness);
     let zone_pages = shape.zone_pages();
@@ -270,7 +270,7 @@ fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreEr
         row: 0,
         leaf: 0,
         scheme: text("scheme", &format.scheme)?,
-        victim: text("victim policy", &format.victim)?,
+        victim: text("victim policy", victim)?,
     })
 }
 
@@ -470,7 +470,7 @@ mod tests {
             ..Default::default()
         };
         let geometry = shape.geometry().unwrap();
-        let refused = fixed_by_zones(&geometry, &Format::default()).err();
+        let refused = fixed_by_zones(&geometry, &Format::default(), "greedy").err();
         assert!(matches!(refused, Some(StoreError::Options { what: "device", .. })));
     }
 }

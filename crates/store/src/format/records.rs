@@ -1,23 +1,13 @@
 //! The sizes of records: each takes as many units as it needs.
 
 use frostline_log::{Extent, Slot};
+pub use frostline_placement::RecordKind;
 
 use crate::StoreError;
 use crate::format::{DELTA, Form, IMAGE, MOST, PAGE, Row, TAIL};
 
 /// Zeroes that fill up the last unit of a record.
 const ZEROES: [u8; PAGE] = [0; PAGE];
-
-/// The part of its page that a record has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RecordKind {
-    /// All of it: the page's base, if others are there.
-    Image,
-    /// The words that changed since the base.
-    Delta,
-    /// The words that changed since the delta.
-    Tail,
-}
 
 /// The sizes that the records of a store may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

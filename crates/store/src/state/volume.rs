@@ -15,8 +15,7 @@ pub(crate) type Volume = Steps<AnyScheme, MapCache>;
 /// The volume of a store that holds nothing.
 pub(crate) fn build(layout: &Layout) -> Result<Volume, StoreError> {
     let (options, scheme, seed) = (layout.options(), &layout.scheme, layout.fixed.seed);
-    let own = scheme.victim.filter(|_| scheme.entry.own_victim.is_none());
-    let policy = victims::build(own.unwrap_or(&layout.victim), seed)?;
+    let policy = victims::build(&layout.victim, seed)?;
     let setup = Setup {
         room: options.room(),
         seed,

@@ -157,7 +157,12 @@ fn sealed_zones_are_not_active(scheme: &str, max_active: u32, lba: impl Fn(u32) 
     let device = in_memory(&shape).unwrap();
     // A sealed zone stays for a while, whatever garbage it has.
     let victim = "fifo".to_string();
-    let format = Format { scheme: scheme.to_string(), victim, unit: 4096, ..Format::default() };
+    let format = Format {
+        scheme: scheme.to_string(),
+        victim: Some(victim),
+        unit: 4096,
+        ..Format::default()
+    };
     Store::format(device.clone(), &format).unwrap();
     let mut store = Store::open(device.clone(), OPEN).unwrap();
     let pages = store.pages() as u32;
@@ -227,4 +232,20 @@ fn what_was_written_is_counted_over_a_crash() {
         drop(store);
         assert_eq!(written(&Store::open(device, OPEN).unwrap()), before, "{unit}");
     }
+}
+
+#[test]
+fn a_store_is_cleaned_by_the_victims_of_its_scheme_unless_others_are_named() {
+    let victims = |scheme: &str, victim: Option<&str>| {
+        let device = in_memory(&Shape { bytes: 32 << 20, ..Shape::default() }).unwrap();
+        let (scheme, victim) = (scheme.to_string(), victim.map(str::to_string));
+        let format = Format { scheme, victim, unit: 4096, ..Format::default() };
+        Store::format(device.clone(), &format).unwrap();
+        Store::open(device, OPEN).unwrap().info().unwrap().victim
+    };
+    assert_eq!(victims("survival", None), "survival");
+    assert_eq!(victims("sepbit", None), "cost-benefit");
+    assert_eq!(victims("survival", Some("greedy")), "greedy");
+    assert_eq!(victims("dac-cb", Some("greedy")), "cost-benefit", "a pairing has its own");
+    assert_eq!(victims("midas", None), "greedy");
 }

@@ -107,7 +107,7 @@ fn stored(writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {
     let format = Format {
         scheme: scheme.to_string(),
         schemes: SCHEMES,
-        victim: victim.to_string(),
+        victim: Some(victim.to_string()),
         logical_pages: Some(u64::from(PAGES)),
         gp: GP,
         spare,

@@ -23,7 +23,7 @@ fn content(lba: u32, version: u32) -> Vec<u8> {
 }
 
 fn device() -> Arc<dyn Device> {
-    cleaned_by(&Format::default().victim)
+    cleaned_by("cost-benefit")
 }
 
 /// A device with a store that cleans by this victim policy.
@@ -33,7 +33,7 @@ fn cleaned_by(victim: &str) -> Arc<dyn Device> {
     let device = in_memory(&shape).unwrap();
     let format = Format {
         scheme: "nosep".to_string(),
-        victim: victim.to_string(),
+        victim: Some(victim.to_string()),
         logical_pages: Some(PAGES.into()),
         checkpoint_writes: Some(u64::MAX),
         unit: 64,

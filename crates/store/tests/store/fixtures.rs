@@ -182,8 +182,8 @@ fn a_store_of_a_newer_version_is_refused() {
 #[test]
 fn a_store_is_written_byte_for_byte_as_by_other_builds() {
     let device = empty();
-    Store::format(device.clone(), &Format { logical_pages: Some(300), ..Format::default() })
-        .unwrap();
+    let (scheme, logical_pages) = ("sepbit".to_string(), Some(300));
+    Store::format(device.clone(), &Format { scheme, logical_pages, ..Format::default() }).unwrap();
     let store = Store::open(device.clone(), OPEN).unwrap();
     for step in 0..4_000u32 {
         let lba = step.wrapping_mul(2_654_435_761) >> 16 & 0xff;

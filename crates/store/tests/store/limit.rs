@@ -343,7 +343,9 @@ fn a_store_in_units_has_as_many_pages_as_one_of_whole_pages_but_for_its_metadata
             Shape { bytes: mib << 20, zone_bytes: Some(zone_mib << 20), ..Shape::default() };
         let made = |unit: u32, thin: bool| {
             let device = in_memory(&shape).unwrap() as Arc<dyn Device>;
-            Store::format(device.clone(), &Format { unit, thin, ..Format::default() }).unwrap();
+            let scheme = "sepbit".to_string();
+            Store::format(device.clone(), &Format { scheme, unit, thin, ..Format::default() })
+                .unwrap();
             let info = open(&device, Cleaning::Inline).info().unwrap();
             println!(
                 "{mib} MiB, unit {unit}, thin {thin}: {} pages, {} whole, {} zones of metadata",

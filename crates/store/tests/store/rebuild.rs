@@ -188,7 +188,7 @@ fn a_superblock_that_is_left_tells_the_options_and_notes_that_are_left_the_trims
     let rebuilt = Store::rebuild(device.clone(), &wrong, false).unwrap();
     assert!(rebuilt.superblock && rebuilt.trims > 0, "{rebuilt:?}");
     let store = Store::open(device, OPEN).unwrap();
-    assert_eq!((store.info().unwrap().scheme.as_str(), store.pages()), ("sepbit", PAGES.into()));
+    assert_eq!((store.info().unwrap().scheme.as_str(), store.pages()), ("survival", PAGES.into()));
 }
 
 #[test]

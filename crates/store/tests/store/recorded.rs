@@ -139,7 +139,7 @@ fn replayed(writes: Writes, format: &Format, scheme: &str, zones: u32) -> Counts
         seed: format.seed,
         ..Settings::default()
     };
-    let combination = Combination::new(scheme, format.victim.as_str(), &settings).unwrap();
+    let combination = Combination::new(scheme, format.victim.as_deref(), &settings).unwrap();
     let progress = ReplayProgress::default();
     replay(&volume, &combination, &settings, chunks.zone_pages(), &progress).unwrap().counts
 }

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use frostline_placement::prefetch::{AHEAD, prefetch};
-use frostline_placement::{Request, Scheme, UserWrite};
+use frostline_placement::{RecordKind, Request, Scheme, UserWrite};
 
 use super::PageReplay;
 use crate::map::Map;
@@ -127,6 +127,7 @@ impl<S: Scheme> PageReplay<S> {
                 last: word & WORD_LAST != 0,
                 lifespan: writes.lifespan(from + k),
                 following: writes.following(from + k),
+                kind: RecordKind::Image,
                 hotness: writes.hotness(from + k),
             };
             let class = scheme.place_user(&write, &mut entry.page);
