@@ -148,10 +148,10 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
         if !(1..=most).contains(&units.after) {
             return Err(LogError::Units { units: units.after, most });
         }
-        let Slot { zone: old, offset } = entry.slot;
+        let slot @ Slot { zone: old, offset } = entry.slot;
         let first = old == 0;
         if !first {
-            self.log.check_valid(old, units.before)?;
+            self.log.check_valid(Extent { slot, units: units.before })?;
         }
         self.log.check_room(first)?;
         if let Some(request) = request.filter(|_| S::WANTS.requests) {
@@ -196,7 +196,7 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
         self.check_lba(lba)?;
         let slot = entry.slot;
         if slot.zone != 0 {
-            self.log.check_valid(slot.zone, units)?;
+            self.log.check_valid(Extent { slot, units })?;
         }
         let now = self.log.now();
         self.log.scheme_mut().on_trim(scheme_lba(lba), &entry.page, now);
@@ -240,11 +240,11 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
         units: u32,
         Given { class, last }: Given,
     ) -> Result<Option<Placed>, LogError> {
-        let Extent { slot: from, units: before } = from;
-        if entry.slot != from {
+        if entry.slot != from.slot {
             return Ok(None);
         }
-        self.log.check_valid(from.zone, before)?;
+        self.log.check_valid(from)?;
+        let Extent { slot: from, units: before } = from;
         let victim = self.log.event(from.zone);
         let scheme = self.log.scheme_mut();
         let class = match class.map(usize::from).or_else(|| scheme.destination(&victim)) {

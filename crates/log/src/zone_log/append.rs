@@ -4,7 +4,7 @@ use frostline_placement::Scheme;
 
 use super::ZoneLog;
 use crate::LogError;
-use crate::places::{Slot, Units};
+use crate::places::{Extent, Slot, Units};
 
 /// The new place of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,16 +102,22 @@ impl<S: Scheme> ZoneLog<S> {
         if self.options.page_units > 1 { u64::from(units) } else { 0 }
     }
 
-    /// Checks that a zone counts a valid record of so many units, before it becomes garbage: a
-    /// driver's map may come from a medium.
+    /// Checks that a zone counts a valid record like this and was written as far, before it becomes
+    /// garbage: a driver's map may come from a medium.
     #[inline]
-    pub(crate) fn check_valid(&self, zone: u32, units: u32) -> Result<(), LogError> {
-        let holds = |zone: u32| !self.zones.is_free(zone) && units <= self.valid_in(zone);
+    pub(crate) fn check_valid(&self, Extent { slot, units }: Extent) -> Result<(), LogError> {
+        let Slot { zone, offset } = slot;
+        let holds = |zone: u32| {
+            !self.zones.is_free(zone)
+                && units <= self.valid_in(zone)
+                && u64::from(offset) + u64::from(units) <= self.used(zone).into()
+        };
         if (zone as usize) < self.zones.len() && self.valid > 0 && holds(zone) {
             return Ok(());
         }
-        let why =
-            format!("the map has {units} valid slots in zone {zone} that are not counted there");
+        let why = format!(
+            "the map has {units} valid slots from {offset} of zone {zone} that are not counted there"
+        );
         Err(LogError::Image { why })
     }
 }

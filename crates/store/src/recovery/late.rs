@@ -284,8 +284,10 @@ impl Recovery<'_> {
             let at = u64::from(epoch.pages) * PAGE as u64;
             let (zone, opening) = (epoch.device_zone, epoch.opening);
             let sizes = self.engine.core.layout.sizes;
+            let before = epoch.late.last().copied().unwrap_or(0);
             let ours = |head: &ChunkHead| {
                 (head.opening, head.first) == (opening, epoch.used)
+                    && head.seq > before
                     && (1..=MOST_RECORDS).contains(&head.records)
                     && (1..=sizes.page_units()).contains(&head.header)
             };

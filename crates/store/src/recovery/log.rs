@@ -270,16 +270,18 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
     let meta_pages = fixed.device_pages as usize * layout.meta.len();
     let chunks: u64 = table.zones.iter().map(|z| u64::from(z.chunks)).sum();
     let TableHead { time, valid, next_seq, next_opening, next_serial, .. } = head;
-    let numbers = [time, valid, next_seq, next_opening, next_serial, head.notes_from];
+    let numbers = [time, valid, head.notes_from];
+    let from_one = [next_seq, next_opening, next_serial];
+    let openings = table.zones.iter().map(|zone| zone.opening);
     let UnitCounts { user, relocated, headers, padding, deltas, changes, excess } = head.units;
     let sound = marks.len() == table.marks.len() * size_of::<Mark>()
         && numbers.iter().all(|&number| number < MOST)
+        && from_one.into_iter().chain(openings).all(|number| (1..MOST).contains(&number))
         && head
             .written
             .iter()
             .chain(&[user, relocated, headers, padding, deltas, changes, excess])
             .all(|&units| units < MOST / PAGE as u64)
-        && table.zones.iter().all(|zone| zone.opening < MOST)
         && table.root.is_sorted_by(|(a, _), (b, _)| a < b)
         && table.root.last().is_none_or(|&(leaf, _)| leaf < layout.leaves())
         && table.root.iter().all(|(_, at)| (1..meta_pages).contains(&(at.page as usize)))

@@ -50,8 +50,9 @@ impl Recovery<'_> {
     pub(super) fn add_opened(&mut self) {
         let data = &self.engine.core.layout.data;
         let opened: Vec<Note> = self.notes.iter().filter(|n| n.tag == OPENED).copied().collect();
-        let is_possible =
-            |n: &&Note| data.contains(&n.device_zone) && (n.target as usize) <= data.len();
+        let is_possible = |n: &&Note| {
+            data.contains(&n.device_zone) && (n.target as usize) <= data.len() && n.opening > 0
+        };
         for note in opened.iter().filter(is_possible) {
             let Note { device_zone, target, opening, class, time, .. } = *note;
             self.epochs.push(ZoneEpoch::opened(device_zone, target, opening, class, time as u32));

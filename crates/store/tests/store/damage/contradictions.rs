@@ -45,6 +45,10 @@ fn use_up(device: Arc<dyn Device>) {
     let _ = store.close();
 }
 
+/// Seeds beyond the usual ones that found a mistake: openings counted from 0, a zone's chunks whose
+/// numbers do not rise, a record where its zone was not yet written.
+const KEPT: [u64; 3] = [748, 1923, 3438];
+
 #[test]
 fn numbers_that_contradict_each_other_under_right_sums_never_panic_or_hang() {
     let all = seeds::times(80);
@@ -56,7 +60,7 @@ fn numbers_that_contradict_each_other_under_right_sums_never_panic_or_hang() {
         })
     });
     let mut failed = Vec::new();
-    for seed in 0..all {
+    for seed in (0..all).chain(KEPT) {
         let rng = &mut SmallRng::seed_from_u64(seed);
         let (closed, unit) = (rng.random_range(0..2), rng.random_range(0..2));
         let mut forged = forged[closed][unit].clone();
