@@ -21,8 +21,9 @@ const CHECKPOINT_WRITES: u64 = 1 << 18;
 const GROUP_SHARE: u32 = 32;
 
 /// The scheme. A group is a chunk in each class that it has pages of, and each ends in padding: one
-/// class writes least with a sync a commit.
-const SCHEME: &str = "nosep";
+/// class for what commits write costs least with a sync a commit. Copies wait for no commit, and have
+/// another.
+const SCHEME: &str = "sepgc";
 
 /// Garbage above which a store is cleaned: databases of some megabytes then take half as much space
 /// again as SQLite's own files.
