@@ -65,8 +65,9 @@ macro_rules! forward {
             fn on_survey(&mut self, page: &AnyState<WORDS>, now: u32) {
                 self.scheme.on_survey(page.clone().of(), now);
             }
-            fn on_trim(&mut self, lba: u32, page: &AnyState<WORDS>, now: u32) {
-                self.scheme.on_trim(lba, page.clone().of(), now);
+            fn on_trim(&mut self, lba: u32, page: Option<&AnyState<WORDS>>, now: u32) {
+                let page = page.map(|page| *page.clone().of::<S::Page>());
+                self.scheme.on_trim(lba, page.as_ref(), now);
             }
             fn place_batch(
                 &mut self,
@@ -116,7 +117,7 @@ macro_rules! forward {
             fn on_survey(&mut self, page: &AnyState<WORDS>, now: u32) {
                 self.0.on_survey(page, now);
             }
-            fn on_trim(&mut self, lba: u32, page: &AnyState<WORDS>, now: u32) {
+            fn on_trim(&mut self, lba: u32, page: Option<&AnyState<WORDS>>, now: u32) {
                 self.0.on_trim(lba, page, now);
             }
             fn place_batch(

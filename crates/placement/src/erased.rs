@@ -51,7 +51,7 @@ macro_rules! declare {
             fn place_user(&mut self, write: &UserWrite, page: &mut AnyState<WORDS>) -> usize;
             fn on_neighbour(&mut self, next: Option<&AnyState<WORDS>>, now: u32);
             fn on_survey(&mut self, page: &AnyState<WORDS>, now: u32);
-            fn on_trim(&mut self, lba: u32, page: &AnyState<WORDS>, now: u32);
+            fn on_trim(&mut self, lba: u32, page: Option<&AnyState<WORDS>>, now: u32);
             fn place_batch(
                 &mut self,
                 victim: &Victim,

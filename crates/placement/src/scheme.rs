@@ -68,9 +68,9 @@ macro_rules! declare {
             /// all as often and in no order, and shows its page if it is valid.
             fn on_survey(&mut self, _page: &Self::Page, _now: u32) {}
 
-            /// A page was trimmed, which had this state.
+            /// A page was trimmed. Shows the state that it had, if it was valid.
             #[inline(always)]
-            fn on_trim(&mut self, _lba: u32, _page: &Self::Page, _now: u32) {}
+            fn on_trim(&mut self, _lba: u32, _page: Option<&Self::Page>, _now: u32) {}
 
             /// Gives classes to all valid pages of a victim at once: a model infers here over the
             /// whole batch. A page whose class stays unset is given one by

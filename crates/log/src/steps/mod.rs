@@ -199,7 +199,8 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
             self.log.check_valid(Extent { slot, units })?;
         }
         let now = self.log.now();
-        self.log.scheme_mut().on_trim(scheme_lba(lba), &entry.page, now);
+        let page = (slot.zone != 0).then_some(&entry.page);
+        self.log.scheme_mut().on_trim(scheme_lba(lba), page, now);
         *entry = PageEntry::zeroed();
         if slot.zone != 0 {
             self.log.trim(slot.zone, units);

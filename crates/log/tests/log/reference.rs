@@ -243,8 +243,8 @@ impl Model {
     }
 
     fn forget(&mut self, lba: u32) {
-        let page = self.states.remove(&lba).unwrap_or_else(Zeroable::zeroed);
-        self.scheme.on_trim(lba, &page, self.now);
+        let page = self.states.remove(&lba).filter(|_| self.map.contains_key(&lba));
+        self.scheme.on_trim(lba, page.as_ref(), self.now);
         self.map.remove(&lba);
         self.valid_units -= self.units.remove(&lba).unwrap_or(0);
     }

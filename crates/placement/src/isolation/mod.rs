@@ -317,10 +317,10 @@ impl<I: Isolation> Scheme for Isolated<I> {
         Some(self)
     }
 
-    fn on_trim(&mut self, lba: u32, page: &Self::Page, now: u32) {
+    fn on_trim(&mut self, lba: u32, page: Option<&Self::Page>, now: u32) {
         self.predictor.on_trim(lba);
-        let inner = page.inner;
-        self.inner.on_trim(lba, &inner, now);
+        let inner = page.map(|page| page.inner);
+        self.inner.on_trim(lba, inner.as_ref(), now);
     }
 
     fn on_opened(&mut self, zone: &ZoneEvent) {

@@ -227,7 +227,7 @@ impl Scheme for Dogi {
         }
     }
 
-    fn on_trim(&mut self, lba: u32, _: &Self::Page, _: u32) {
+    fn on_trim(&mut self, lba: u32, _: Option<&Self::Page>, _: u32) {
         self.course.ended(lba, self.now);
     }
 

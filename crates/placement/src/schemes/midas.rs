@@ -210,7 +210,7 @@ impl Scheme for Midas {
         self.groups.after(relocation.class)
     }
 
-    fn on_trim(&mut self, lba: u32, _: &Self::Page, _: u32) {
+    fn on_trim(&mut self, lba: u32, _: Option<&Self::Page>, _: u32) {
         if let Some(heat) = &mut self.heat {
             heat.forget(lba);
         }

@@ -132,7 +132,7 @@ impl Scheme for Phftl {
         Self::after(relocation.class)
     }
 
-    fn on_trim(&mut self, lba: u32, _: &Self::Page, _: u32) {
+    fn on_trim(&mut self, lba: u32, _: Option<&Self::Page>, _: u32) {
         self.classifier.on_trim(lba);
     }
 

@@ -378,8 +378,8 @@ impl Scheme for Survival {
         self.sampled += 1;
     }
 
-    fn on_trim(&mut self, _: u32, page: &Page, now: u32) {
-        if page.written != Stamp::default() {
+    fn on_trim(&mut self, _: u32, page: Option<&Page>, now: u32) {
+        if let Some(page) = page {
             let row = self.hazards.row(page.context());
             self.hazards.died(row, self.ages.bucket(page.written.age(now)));
         }
@@ -605,7 +605,7 @@ mod tests {
                 if (1..now).contains(&old) {
                     let page =
                         std::mem::replace(&mut pages[(old % SPACE) as usize], Page::zeroed());
-                    scheme.on_trim(old % SPACE, &page, now);
+                    scheme.on_trim(old % SPACE, Some(&page), now);
                 }
                 let seen = pages[(now * 7 % SPACE) as usize];
                 if seen.written != Stamp::default() {

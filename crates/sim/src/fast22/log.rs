@@ -390,8 +390,8 @@ impl Machine for Fast22Log<'_> {
                 return Err(LogError::BadLba { lba: lba.into(), last });
             }
             let entry = std::mem::replace(&mut self.map[lba as usize], MapEntry::zeroed());
-            self.scheme.on_trim(lba, &entry.page, self.now);
             let zone = entry.slot / self.options.zone_pages;
+            self.scheme.on_trim(lba, (zone > 0).then_some(&entry.page), self.now);
             if zone > 0 {
                 assert!(self.valid > 0, "a valid page is counted");
                 self.valid -= 1;

@@ -81,9 +81,8 @@ impl<S: Scheme> Replay for PageReplay<S> {
         let space = self.map.len() as u64;
         ZoneLog::<S>::check_lba(page.into(), space)?;
         let entry = std::mem::replace(&mut self.map[page as usize], MapEntry::zeroed());
-        let now = self.log.now();
-        self.log.scheme_mut().on_trim(page, &entry.page, now);
-        let is_valid = entry.slot != 0;
+        let (now, is_valid) = (self.log.now(), entry.slot != 0);
+        self.log.scheme_mut().on_trim(page, is_valid.then_some(&entry.page), now);
         if is_valid {
             self.log.trim(self.log.slot(entry.slot).zone, 1);
         }
