@@ -52,8 +52,8 @@ class Store:
         """Opens the store in a file, or on a device: ``mem:``, ``block:PATH``, ``dir:DIR``, ``zonefs:MOUNT``, ``zbd:/dev/...``.
 
         With ``size`` a store that is absent is made, of zones of ``zone`` bytes, placed by
-        ``scheme``, cleaned by ``victim`` (the scheme's own) above the garbage proportion ``gp``, for ``pages`` pages
-        or as many as that allows. A page takes as many units of ``unit`` bytes as it needs; with
+        ``scheme``, cleaned above the garbage proportion ``gp`` by ``victim``, unless given the
+        scheme's own, for ``pages`` pages or as many as that allows. A page takes as many units of ``unit`` bytes as it needs; with
         4096 pages are whole. A ``thin`` store takes twice as many pages, as long as they fit: a write
         that does not is refused. While it is open it is cleaned when its pages take more than ``space`` times
         what their images do, whatever ``gp`` is.

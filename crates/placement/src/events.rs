@@ -19,6 +19,18 @@ pub enum RecordKind {
     Tail,
 }
 
+impl RecordKind {
+    /// The kind of the record that has this LBA. Deltas have the LBAs from `first_delta` on, tails
+    /// those from twice that on; 0 if there are only images.
+    pub fn of(lba: u64, first_delta: u32) -> RecordKind {
+        match lba.checked_div(first_delta.into()) {
+            None | Some(0) => RecordKind::Image,
+            Some(1) => RecordKind::Delta,
+            Some(_) => RecordKind::Tail,
+        }
+    }
+}
+
 /// One request of the user, before its pages are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {

@@ -22,7 +22,7 @@ pub struct DatabaseBench {
     pub speed: Speed,
     /// Schemes, optionally with parameters (`dac:classes=4`). Each has a run on fresh databases.
     pub schemes: Vec<String>,
-    /// Victim policy, optionally with parameters (`d-choices:d=4`).
+    /// Victim policy, optionally with parameters (`d-choices:d=4`); unless given each scheme's own.
     pub victim: Option<String>,
     /// Clean while the garbage proportion exceeds this.
     pub gp: f64,

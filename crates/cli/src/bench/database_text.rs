@@ -1,5 +1,7 @@
 //! The report of a bench of databases, as tables.
 
+use std::collections::BTreeSet;
+
 use frostline_benches::{
     ConditionRow, DatabaseReport, DatabaseRun, DatabaseSetup, FollowedReport, KindRow,
     LatencyReport,
@@ -43,9 +45,8 @@ fn head(report: &DatabaseReport) -> String {
     let DatabaseSetup { in_flight, buffer_bytes, compressed_with, .. } = report.setup;
     let speed = speed(report.drive, report.bandwidth);
     let pages = report.runs.first().map_or(0, |run| run.logical_pages);
-    let mut victims: Vec<_> = report.runs.iter().map(|run| run.run.victim.as_str()).collect();
-    victims.dedup();
-    let victims = victims.join(", ");
+    let victims: BTreeSet<_> = report.runs.iter().map(|run| run.run.victim.as_str()).collect();
+    let victims = Vec::from_iter(victims).join(", ");
     let several = |count: u64, what: &str| match count {
         1 => format!("1 {what}"),
         count => format!("{count} {what}s"),

@@ -106,13 +106,9 @@ impl Options {
         self.first_delta.is_some_and(|first| lba >= first.into())
     }
 
-    /// What a record of this LBA has of its page.
+    /// The kind of the record that has this LBA.
     pub fn kind(&self, lba: u64) -> RecordKind {
-        match self.first_delta.and_then(|first| lba.checked_div(first.into())) {
-            None | Some(0) => RecordKind::Image,
-            Some(1) => RecordKind::Delta,
-            Some(_) => RecordKind::Tail,
-        }
+        RecordKind::of(lba, self.first_delta.unwrap_or(0))
     }
 
     /// The room for open zones.

@@ -75,13 +75,9 @@ impl Sizes {
         (lba - u64::from(self.pages) * self.kind(lba) as u64) as u32
     }
 
-    /// What a record of this LBA has of its page.
+    /// The kind of the record that has this LBA.
     pub(crate) fn kind(self, lba: u64) -> RecordKind {
-        match lba.checked_div(self.pages.into()) {
-            None | Some(0) => RecordKind::Image,
-            Some(1) => RecordKind::Delta,
-            Some(_) => RecordKind::Tail,
-        }
+        RecordKind::of(lba, self.pages)
     }
 
     /// True if a record of this LBA is a delta or a tail.
