@@ -16,7 +16,7 @@ const ROUNDS: usize = 4;
 /// Centres with a squared distance below this are merged.
 const NEAR: f32 = 0.01;
 /// The last coordinate of a relocation's point.
-const RELOCATION: f32 = 0.5;
+const RELOCATION: f32 = 0.35;
 
 /// A survival curve as a point.
 pub type CurvePoint = [f32; COORDINATES];
