@@ -23,9 +23,15 @@ pub enum Command {
     Ycsb(YcsbArguments),
     /// TPC-C: order entry of a wholesale supplier
     Tpcc(TpccArguments),
-    /// One engine, in this process, as the other commands start it
+    /// Measures one engine in this process, as the other commands start it
     #[command(hide = true)]
-    One {
+    Measure {
+        /// The job, as JSON
+        job: String,
+    },
+    /// Opens the database of one engine in this process, after it was killed
+    #[command(hide = true)]
+    Open {
         /// The job, as JSON
         job: String,
     },

@@ -37,7 +37,7 @@ pub struct Job {
     pub space: Option<f64>,
     /// Bytes of the units of Frostline's store.
     pub unit: u32,
-    /// An empty directory.
+    /// A directory of its own.
     pub directory: PathBuf,
 }
 

@@ -1,14 +1,16 @@
 //! Starts a process for each engine, one after the other, and shows what they measured.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command as Process, ExitCode, Stdio};
 
 use clap::Parser;
 use frostline_peers::arguments::{Arguments, Command, Common};
-use frostline_peers::engines::Failure;
+use frostline_peers::engines::{Failure, TRANSACTIONAL};
 use frostline_peers::job::Job;
 use frostline_peers::measure::{self, Measured};
 use frostline_peers::report::Report;
+use serde::de::DeserializeOwned;
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
@@ -18,7 +20,8 @@ fn main() -> ExitCode {
         Command::Tpcc(tpcc) => {
             side_by_side(&tpcc.common, |engine, at| tpcc.job(engine, at.to_owned()))
         }
-        Command::One { job } => one(&job),
+        Command::Measure { job } => measure(&job),
+        Command::Open { job } => open(&job),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -29,11 +32,28 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures one engine in this process.
-fn one(job: &str) -> Result<(), Failure> {
-    let measured = measure::run(&serde_json::from_str(job)?)?;
-    println!("{}", serde_json::to_string(&measured)?);
+/// Measures one engine in this process, prints the results and goes on until the process is killed;
+/// or ends, if the engine can't be opened again.
+fn measure(job: &str) -> Result<(), Failure> {
+    let job: Job = serde_json::from_str(job)?;
+    let print = |measured: &Measured| {
+        println!("{}", serde_json::to_string(measured).expect("they are plain data"));
+    };
+    match is_durable(&job) {
+        true => measure::run_until_killed(&job, print),
+        false => measure::run(&job).map(|measured| print(&measured)),
+    }
+}
+
+/// Opens an engine's database in this process, and prints what that took.
+fn open(job: &str) -> Result<(), Failure> {
+    println!("{}", serde_json::to_string(&measure::open(&serde_json::from_str(job)?)?)?);
     Ok(())
+}
+
+/// True if the engine's database can be opened again.
+fn is_durable(job: &Job) -> bool {
+    TRANSACTIONAL.contains(&&*job.engine)
 }
 
 /// Measures all engines, each in a process and a directory of its own.
@@ -44,7 +64,7 @@ fn side_by_side(common: &Common, job: impl Fn(&str, &Path) -> Job) -> Result<(),
         let directory = named.tempdir_in(&common.directory)?;
         let job = job(engine, directory.path());
         eprintln!("{engine}...");
-        let measured = in_a_process(&job)?;
+        let measured = measured_and_opened(&job)?;
         directory.close()?;
         let engines = report.map_or_else(Vec::new, |report| report.engines);
         report = Some(Report { job, engines: [engines, vec![measured]].concat() });
@@ -55,13 +75,31 @@ fn side_by_side(common: &Common, job: impl Fn(&str, &Path) -> Job) -> Result<(),
     }
 }
 
-fn in_a_process(job: &Job) -> Result<Measured, Failure> {
-    let mut process = Process::new(std::env::current_exe()?);
-    process.arg("one").arg(serde_json::to_string(job)?).stderr(Stdio::inherit());
-    let output = process.output()?;
-    match output.status.success() {
-        true => Ok(serde_json::from_slice(&output.stdout)?),
-        false => Err(format!("{}: {}", job.engine, output.status).into()),
+/// Measures an engine in a process, which is killed then, and opens the database in another.
+fn measured_and_opened(job: &Job) -> Result<Measured, Failure> {
+    let mut measured: Measured = in_a_process("measure", job)?;
+    if is_durable(job) {
+        measured.opened = Some(in_a_process("open", job)?);
+    }
+    Ok(measured)
+}
+
+/// The line that a command of this program prints for a job in a process of its own, which is
+/// killed then.
+fn in_a_process<T: DeserializeOwned>(command: &str, job: &Job) -> Result<T, Failure> {
+    let mut process = Process::new(std::env::current_exe()?)
+        .arg(command)
+        .arg(serde_json::to_string(job)?)
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut line = String::new();
+    let output = process.stdout.take().ok_or("the process has no output")?;
+    BufReader::new(output).read_line(&mut line)?;
+    process.kill()?;
+    let status = process.wait()?;
+    match line.is_empty() {
+        false => Ok(serde_json::from_str(&line)?),
+        true => Err(format!("{}: {status}", job.engine).into()),
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use frostline_db::Db;
-use frostline_workload::tpcc::{Scale, Tpcc};
-use frostline_workload::ycsb::{LoadOrder, NamedMix, Ycsb};
-use frostline_workload::{Condition, LoadProgress, Loading, Workload, driver, tpcc, ycsb};
+use frostline_workload::tpcc::{Scale, Tpcc, TpccOptions};
+use frostline_workload::ycsb::{LoadOrder, NamedMix, Ycsb, YcsbOptions};
+use frostline_workload::{Condition, LoadProgress, Loading, Workload, driver};
 use serde::{Deserialize, Serialize};
 
 use crate::counted::Counted;
@@ -16,7 +16,7 @@ use crate::engines::{
     Failure, Peer, bf_tree::BfTree, fjall::Fjall, lmdb::Lmdb, redb::Redb, sqlite::Sqlite,
 };
 use crate::job::{Job, Load};
-use crate::samples::{Sampler, memory, space};
+use crate::samples::{Sampler, cpu, memory, space};
 
 /// The measurements of one engine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -51,76 +51,149 @@ pub struct Measured {
     pub most_space_bytes: u64,
     /// Most memory of the process that was seen and that no file backs.
     pub most_memory_bytes: u64,
-    /// Microseconds until an operation was durable: median and 99th percentile.
-    pub latency_us: [u64; 2],
+    /// Microseconds until an operation was durable: median, 99th percentile and 99.9th.
+    pub latency_us: [u64; 3],
     /// Seconds that loading took.
     pub load_seconds: f64,
     /// Conditions of the workload that were checked in the end; all held.
     pub conditions: usize,
+    /// How the database was opened after its process was killed in the midst of more operations.
+    pub opened: Option<Opened>,
 }
 
-/// Runs a job on its engine.
+/// An opening of a database.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Opened {
+    /// Seconds until the workload found its tables.
+    pub seconds: f64,
+    /// Seconds of processors that the process took for it.
+    pub cpu_seconds: f64,
+}
+
+/// Runs a job on its engine, and closes it.
 ///
 /// # Errors
 /// There is no such engine, or it fails; a condition that must hold in the end does not.
 pub fn run(job: &Job) -> Result<Measured, Failure> {
+    on_engine(job, Measure { and_then: None })
+}
+
+/// Runs a job on its engine, and a tenth of its operations more. Then `is_done` gets the results,
+/// and operations run on until the process is killed.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_until_killed(job: &Job, mut is_done: impl FnMut(&Measured)) -> Result<(), Failure> {
+    on_engine(job, Measure { and_then: Some(&mut is_done) }).map(|_| ())
+}
+
+/// Opens the database that a process left when it was killed.
+///
+/// # Errors
+/// As [`run`].
+pub fn open(job: &Job) -> Result<Opened, Failure> {
+    on_engine(job, Open)
+}
+
+/// What is done with an engine.
+trait Task {
+    type Done;
+
+    fn on<P: Peer>(self, job: &Job) -> Result<Self::Done, Failure>;
+}
+
+fn on_engine<T: Task>(job: &Job, task: T) -> Result<T::Done, Failure> {
     match job.engine.as_str() {
         "bf-tree" if matches!(job.load, Load::Tpcc { .. }) => {
             Err("bf-tree has no transactions, which TPC-C needs: run it with ycsb".into())
         }
-        "bf-tree" => on::<BfTree>(job),
-        "fjall" => on::<Fjall>(job),
-        "frostline" => on::<Db>(job),
-        "lmdb" => on::<Lmdb>(job),
-        "redb" => on::<Redb>(job),
+        "bf-tree" => task.on::<BfTree>(job),
+        "fjall" => task.on::<Fjall>(job),
+        "frostline" => task.on::<Db>(job),
+        "lmdb" => task.on::<Lmdb>(job),
+        "redb" => task.on::<Redb>(job),
         #[cfg(feature = "rocksdb")]
-        "rocksdb" => on::<RocksDb>(job),
-        "sqlite" => on::<Sqlite>(job),
+        "rocksdb" => task.on::<RocksDb>(job),
+        "sqlite" => task.on::<Sqlite>(job),
         other => Err(format!("no engine {other} was built in").into()),
     }
 }
 
-fn on<P: Peer>(job: &Job) -> Result<Measured, Failure> {
-    let (peer, settings) = P::create(&job.conditions())?;
-    let counted = Counted::new(&peer);
-    let run = Run { job, peer: &peer, engine: &counted };
-    let measured = match &job.load {
-        Load::Ycsb { records, value_bytes, mix, distribution } => {
-            let options = ycsb_options(*records, *value_bytes, mix, distribution.as_deref())?;
-            let ycsb = Ycsb::open(&counted, options)?;
-            let load = |loading| ycsb.load(&counted, loading, &mut |_| true);
-            run.all(&ycsb, load, || ycsb.check(&counted))?
-        }
-        Load::Tpcc { warehouses } => {
-            let options = tpcc::TpccOptions { scale: Scale::standard(*warehouses), steady: false };
-            let tpcc = Tpcc::open(&counted, options)?;
-            let load = |loading| tpcc.load(&counted, loading, &mut |_| true);
-            run.all(&tpcc, load, || tpcc.check(&counted))?
-        }
-    };
-    peer.close()?;
-    Ok(Measured { settings, ..measured })
+/// Measures a run, and gives the results away before the engine goes on until it is killed.
+struct Measure<'m> {
+    and_then: Option<&'m mut dyn FnMut(&Measured)>,
 }
 
-fn ycsb_options(
-    records: u64,
-    value_bytes: usize,
-    mix: &str,
-    other_distribution: Option<&str>,
-) -> Result<ycsb::YcsbOptions, Failure> {
-    let NamedMix { mix, mut distribution, .. } = mix.parse()?;
-    if let Some(other) = other_distribution {
-        distribution = other.parse()?;
+impl Task for Measure<'_> {
+    type Done = Measured;
+
+    fn on<P: Peer>(self, job: &Job) -> Result<Measured, Failure> {
+        let (peer, settings) = P::open(&job.conditions())?;
+        let counted = Counted::new(&peer);
+        let run = Run { job, peer: &peer, engine: &counted, settings };
+        let measured = match options(&job.load)? {
+            Options::Ycsb(options) => {
+                let ycsb = Ycsb::open(&counted, options)?;
+                let load = |loading| ycsb.load(&counted, loading, &mut |_| true);
+                run.all(&ycsb, load, || ycsb.check(&counted), self.and_then)?
+            }
+            Options::Tpcc(options) => {
+                let tpcc = Tpcc::open(&counted, options)?;
+                let load = |loading| tpcc.load(&counted, loading, &mut |_| true);
+                run.all(&tpcc, load, || tpcc.check(&counted), self.and_then)?
+            }
+        };
+        peer.close()?;
+        Ok(measured)
     }
-    let load_order = LoadOrder::Keys;
-    Ok(ycsb::YcsbOptions {
-        mix,
-        distribution,
-        records,
-        value_bytes,
-        load_order,
-        ..ycsb::YcsbOptions::default()
-    })
+}
+
+/// Opens a database, and measures that.
+struct Open;
+
+impl Task for Open {
+    type Done = Opened;
+
+    fn on<P: Peer>(self, job: &Job) -> Result<Opened, Failure> {
+        let (begin, cpu) = (Instant::now(), cpu());
+        let (peer, _) = P::open(&job.conditions())?;
+        match options(&job.load)? {
+            Options::Ycsb(options) => drop(Ycsb::open(&peer, options)?),
+            Options::Tpcc(options) => drop(Tpcc::open(&peer, options)?),
+        }
+        let seconds = begin.elapsed().as_secs_f64();
+        let cpu_seconds = self::cpu().saturating_sub(cpu).as_secs_f64();
+        peer.close()?;
+        Ok(Opened { seconds, cpu_seconds })
+    }
+}
+
+/// The options of a workload.
+enum Options {
+    Ycsb(YcsbOptions),
+    Tpcc(TpccOptions),
+}
+
+fn options(load: &Load) -> Result<Options, Failure> {
+    match load {
+        Load::Ycsb { records, value_bytes, mix, distribution: other } => {
+            let NamedMix { mix, mut distribution, .. } = mix.parse()?;
+            if let Some(other) = other {
+                distribution = other.parse()?;
+            }
+            Ok(Options::Ycsb(YcsbOptions {
+                mix,
+                distribution,
+                records: *records,
+                value_bytes: *value_bytes,
+                load_order: LoadOrder::Keys,
+                ..YcsbOptions::default()
+            }))
+        }
+        Load::Tpcc { warehouses } => {
+            Ok(Options::Tpcc(TpccOptions { scale: Scale::standard(*warehouses), steady: false }))
+        }
+    }
 }
 
 /// The result of a workload's function that runs on a watched `E`.
@@ -131,6 +204,7 @@ struct Run<'r, 'e, P: Peer> {
     job: &'r Job,
     peer: &'r P,
     engine: &'r Counted<'e, P>,
+    settings: String,
 }
 
 impl<'e, P: Peer> Run<'_, 'e, P> {
@@ -139,6 +213,7 @@ impl<'e, P: Peer> Run<'_, 'e, P> {
         workload: &W,
         load: impl FnOnce(Loading) -> Ran<'e, LoadProgress, P>,
         check: impl FnOnce() -> Ran<'e, Vec<Condition>, P>,
+        and_then: Option<&mut dyn FnMut(&Measured)>,
     ) -> Result<Measured, Failure>
     where
         P::Error: 'static,
@@ -152,7 +227,16 @@ impl<'e, P: Peer> Run<'_, 'e, P> {
         if let Some(broken) = conditions.iter().find(|condition| !condition.ok) {
             return Err(format!("{}: {}", broken.name, broken.detail).into());
         }
-        Ok(Measured { load_seconds, conditions: conditions.len(), ..measured })
+        let settings = self.settings.clone();
+        let measured =
+            Measured { settings, load_seconds, conditions: conditions.len(), ..measured };
+        if let Some(give) = and_then {
+            let more = self.options(self.job.operations / 10, 3);
+            driver::run(self.engine, workload, more, |_| true)?;
+            give(&measured);
+            driver::run(self.engine, workload, self.options(u64::MAX, 4), |_| true)?;
+        }
+        Ok(measured)
     }
 
     fn options(&self, operations: u64, round: u64) -> driver::RunOptions {
@@ -194,7 +278,7 @@ impl<'e, P: Peer> Run<'_, 'e, P> {
             space_bytes,
             most_space_bytes: most_space.max(space_bytes),
             most_memory_bytes: most_memory.max(memory()?),
-            latency_us: [0.5, 0.99].map(|part| latency.value_at_quantile(part) / 1000),
+            latency_us: [0.5, 0.99, 0.999].map(|part| latency.value_at_quantile(part) / 1000),
             ..Measured::default()
         })
     }

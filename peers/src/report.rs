@@ -24,9 +24,10 @@ impl Report {
         let _ = writeln!(
             text,
             "\n| engine | {unit}/s | {unit} per CPU-s | device bytes per byte updated | of these by \
-             the process | as the engine counts | space x data | memory, MiB | durable points |"
+             the process | as the engine counts | space x data | memory, MiB | durable points | \
+             latency, us: median, p99, p99.9 | opened after a kill: ms, CPU ms |"
         );
-        text.push_str("|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+        text.push_str("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
         self.engines.iter().for_each(|engine| text.push_str(&row(engine)));
         text.push('\n');
         for engine in &self.engines {
@@ -71,7 +72,7 @@ fn row(engine: &Measured) -> String {
     let per_byte = |bytes: u64| format!("{:.1}", ratio(bytes, engine.updated_bytes));
     let own = engine.own_bytes.values().sum();
     format!(
-        "| {} | {:.0} | {:.0} | {} | {} | {} | {:.2} | {:.1} | {} |\n",
+        "| {} | {:.0} | {:.0} | {} | {} | {} | {:.2} | {:.1} | {} | {} | {} |\n",
         engine.engine,
         operations / engine.seconds,
         operations / engine.cpu_seconds,
@@ -81,6 +82,10 @@ fn row(engine: &Measured) -> String {
         ratio(engine.space_bytes, engine.data_bytes),
         engine.most_memory_bytes as f64 / f64::from(1 << 20),
         engine.durable_points,
+        engine.latency_us.map(|us| us.to_string()).join(", "),
+        engine.opened.map_or("-".to_owned(), |opened| {
+            format!("{:.0}, {:.0}", 1e3 * opened.seconds, 1e3 * opened.cpu_seconds)
+        }),
     )
 }
 
@@ -91,6 +96,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::Opened;
 
     #[test]
     fn a_row_has_what_the_head_says() {
@@ -106,8 +112,13 @@ mod tests {
             space_bytes: 150,
             most_memory_bytes: 3 << 20,
             durable_points: 7,
+            latency_us: [5, 60, 700],
+            opened: Some(Opened { seconds: 0.25, cpu_seconds: 0.1 }),
             ..Measured::default()
         };
-        assert_eq!(row(&engine), "| some | 50 | 100 | 3.0 | 2.5 | - | 1.50 | 3.0 | 7 |\n");
+        assert_eq!(
+            row(&engine),
+            "| some | 50 | 100 | 3.0 | 2.5 | - | 1.50 | 3.0 | 7 | 5, 60, 700 | 250, 100 |\n"
+        );
     }
 }

@@ -84,7 +84,8 @@ pub fn space(directory: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-fn cpu() -> Duration {
+/// Processor time of all threads of this process.
+pub fn cpu() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }

@@ -66,7 +66,7 @@ mod what_is_not_committed_is_not_there {
 
 fn with_engine<P: Peer>(use_it: impl FnOnce(&P)) {
     let directory = tempfile::tempdir().unwrap();
-    let (peer, _) = P::create(&Conditions {
+    let (peer, _) = P::open(&Conditions {
         directory: directory.path().to_owned(),
         memory: 4 << 20,
         log: 8 << 20,

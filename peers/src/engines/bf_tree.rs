@@ -22,7 +22,7 @@ pub struct BfTree {
 }
 
 impl Peer for BfTree {
-    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
+    fn open(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let memory = largest_power_of_two(conditions.memory);
         let mut config = Config::new(conditions.directory.join("bf-tree"), memory as usize);
         config.cb_max_record_size(LONGEST_RECORD).storage_backend(match conditions.direct {

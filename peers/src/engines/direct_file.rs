@@ -18,13 +18,13 @@ const BLOCK: u64 = ALIGNMENT as u64;
 pub struct DirectFile(File);
 
 impl DirectFile {
-    /// Makes the file.
+    /// Opens the file, which is made if there is none.
     ///
     /// # Errors
-    /// It exists, or its file system can't bypass the page cache.
-    pub fn create(path: &Path) -> io::Result<DirectFile> {
+    /// Its file system can't bypass the page cache.
+    pub fn open(path: &Path) -> io::Result<DirectFile> {
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true);
+        options.read(true).write(true).create(true);
         options.custom_flags(OFlags::DIRECT.bits() as i32);
         Ok(DirectFile(options.open(path)?))
     }
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn parts_of_blocks_are_written_beside_what_is_there() {
         let directory = tempfile::tempdir().unwrap();
-        let file = DirectFile::create(&directory.path().join("file")).unwrap();
+        let file = DirectFile::open(&directory.path().join("file")).unwrap();
         file.set_len(4 * BLOCK).unwrap();
         file.write(BLOCK, &[1; 4096]).unwrap();
         file.write(BLOCK + 100, &[2; 5000]).unwrap();

@@ -44,7 +44,7 @@ pub enum Error {
 }
 
 impl Peer for Fjall {
-    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
+    fn open(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let cache = conditions.memory / 2;
         let memtable = (conditions.memory - cache) / 2;
         let log = conditions.log.max(LEAST_LOG);

@@ -19,21 +19,28 @@ const CHUNKS: u64 = 2 << 20;
 const COMMIT_DELAY: Duration = Duration::from_secs(10);
 
 impl Peer for Db {
-    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
+    fn open(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let (bytes, zone_bytes) = (device_bytes(conditions), zone_bytes(conditions));
         let shape = Shape { bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
-        let uri = format!("file:{}", conditions.directory.join("zones").display());
+        let zones = conditions.directory.join("zones");
+        let uri = format!("file:{}", zones.display());
         let open = OpenOptions { direct: conditions.direct, ..OpenOptions::default() };
-        let device = frostline_zone::create(&uri, &shape, &open)?;
-        let placement = &conditions.placement;
-        let store = Format {
-            scheme: placement.scheme.clone(),
-            gp: placement.gp,
-            unit: placement.unit,
-            ..Format::default()
+        let is_made = zones.exists();
+        let device = match is_made {
+            true => frostline_zone::open(&uri, &open)?,
+            false => frostline_zone::create(&uri, &shape, &open)?,
         };
-        let log_bytes = Some(conditions.log);
-        Db::create(&device, &Create { store, log_bytes, ..Create::default() })?;
+        let placement = &conditions.placement;
+        if !is_made {
+            let store = Format {
+                scheme: placement.scheme.clone(),
+                gp: placement.gp,
+                unit: placement.unit,
+                ..Format::default()
+            };
+            let log_bytes = Some(conditions.log);
+            Db::create(&device, &Create { store, log_bytes, ..Create::default() })?;
+        }
         let pages = page_bytes(conditions.memory);
         let options = Options {
             buffer_bytes: pages as usize,

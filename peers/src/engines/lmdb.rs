@@ -25,9 +25,9 @@ pub struct Lmdb {
 type Records = heed::Database<Bytes, Bytes>;
 
 impl Peer for Lmdb {
-    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
+    fn open(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let path = conditions.directory.join("lmdb");
-        std::fs::create_dir(&path)?;
+        std::fs::create_dir_all(&path)?;
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         let mapped = (conditions.expected * MAPPED).next_multiple_of(1 << 20);
         options.map_size(usize::try_from(mapped)?);

@@ -20,14 +20,14 @@ use crate::conditions::Conditions;
 /// The error that stops a run, in a line.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// An engine with a fresh database, made under given conditions.
+/// An engine with a database under given conditions.
 pub trait Peer: Engine + Sized {
-    /// Makes a database in an empty directory. Returns the engine, and its name, its version and
-    /// what was set, in words.
+    /// Opens the database of a directory, which is made if the directory is empty. Returns the
+    /// engine, and its name, its version and what was set, in words.
     ///
     /// # Errors
     /// As the engine has them.
-    fn create(conditions: &Conditions) -> Result<(Self, String), Failure>;
+    fn open(conditions: &Conditions) -> Result<(Self, String), Failure>;
 
     /// The number of times that everything was made durable.
     ///

@@ -23,12 +23,12 @@ pub struct Redb {
 }
 
 impl Peer for Redb {
-    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
+    fn open(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let path = conditions.directory.join("redb");
         let mut builder = Database::builder();
         builder.set_cache_size(conditions.memory as usize);
         let database = match conditions.direct {
-            true => builder.create_with_backend(DirectFile::create(&path)?)?,
+            true => builder.create_with_backend(DirectFile::open(&path)?)?,
             false => builder.create(path)?,
         };
         let settings = format!(

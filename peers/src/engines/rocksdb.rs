@@ -23,7 +23,7 @@ pub struct RocksDb {
 }
 
 impl Peer for RocksDb {
-    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
+    fn open(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let cache = conditions.memory / 2;
         let write_buffer = (conditions.memory - cache) / WRITE_BUFFERS;
         let options = options(conditions, cache, write_buffer)?;

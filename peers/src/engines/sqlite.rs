@@ -24,7 +24,7 @@ pub struct Sqlite {
 }
 
 impl Peer for Sqlite {
-    fn create(conditions: &Conditions) -> Result<(Self, String), Failure> {
+    fn open(conditions: &Conditions) -> Result<(Self, String), Failure> {
         let path = conditions.directory.join("sqlite");
         let connection = Connection::open(&path)?;
         let log_pages = conditions.log / PAGE_BYTES;
