@@ -10,6 +10,7 @@ use frostline_peers::engines::{Failure, TRANSACTIONAL};
 use frostline_peers::job::Job;
 use frostline_peers::measure::{self, Measured};
 use frostline_peers::report::Report;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::de::DeserializeOwned;
 
 fn main() -> ExitCode {
@@ -35,6 +36,8 @@ fn main() -> ExitCode {
 /// Measures one engine in this process, prints the results and goes on until the process is killed;
 /// or ends, if the engine can't be opened again.
 fn measure(job: &str) -> Result<(), Failure> {
+    // Or it would run on for ever if nobody is left to kill it.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     let job: Job = serde_json::from_str(job)?;
     let print = |measured: &Measured| {
         println!("{}", serde_json::to_string(measured).expect("they are plain data"));
