@@ -89,23 +89,28 @@ fn wear(seed: u64, cleaning: Cleaning, fault: impl Fn(&mut SmallRng) -> Fault) -
     lost
 }
 
-/// Opens a store again. It is refused if pages are lost, until that is accepted.
+/// Opens a store again. It is refused if pages are lost, until that is accepted; and again, if the
+/// last fault comes only then.
 fn reopen(device: Arc<Faulty>, open: Open, lost: bool) -> Store {
-    let refused = match Store::open(device.clone(), open) {
-        Ok(store) => {
-            assert!(!lost, "lost pages were not told");
-            return store;
-        }
-        Err(error) => error,
-    };
-    let StoreError::Missing(losses) = &refused else { panic!("{refused}") };
     let is_offline = |loss: &Loss| device.zone(loss.zone).unwrap().state == ZoneState::Offline;
-    assert!(losses.iter().all(is_offline), "{refused}");
-    let store = Store::open(device.clone(), Open { accept_loss: true, ..open }).unwrap();
-    assert_eq!(store.missing(), losses);
-    store.close().unwrap();
-    // A loss that was accepted once is not asked about again.
-    Store::open(device, open).unwrap()
+    let mut accepted = Vec::new();
+    loop {
+        let refused = match Store::open(device.clone(), open) {
+            Ok(store) => {
+                assert!(!lost || !accepted.is_empty(), "lost pages were not told");
+                return store;
+            }
+            Err(error) => error,
+        };
+        let StoreError::Missing(losses) = &refused else { panic!("{refused}") };
+        assert!(losses.iter().all(is_offline), "{refused}");
+        let is_asked_again = |loss: &Loss| accepted.contains(&loss.zone);
+        assert!(!losses.iter().any(is_asked_again), "{refused} was accepted");
+        accepted.extend(losses.iter().map(|loss| loss.zone));
+        let store = Store::open(device.clone(), Open { accept_loss: true, ..open }).unwrap();
+        assert_eq!(store.missing(), losses);
+        store.close().unwrap();
+    }
 }
 
 /// A data zone: the first ones are for metadata.

@@ -97,7 +97,9 @@ fn every_zone_is_lost_in_turn_under_a_store_in_use_and_no_page_with_it() {
         use_it(&store, &mut versions, &mut rng, 50);
         let wear = Fault::Wear { zone: lost, state: ZoneState::Offline };
         faulty.schedule(faulty.operations() + rng.random_range(1..20), wear);
-        use_it(&store, &mut versions, &mut rng, 25);
+        while faulty.zone(lost).unwrap().state != ZoneState::Offline {
+            use_it(&store, &mut versions, &mut rng, 25);
+        }
         assert_eq!(wrong(&store, &versions), 0, "zone {lost} lost");
         let report = repair(&store);
         given_up += report.repaired.iter().filter(|f| f.what.contains("lost a part")).count();
