@@ -271,8 +271,15 @@ impl Pool {
             pages.sort_unstable();
             pages.dedup();
             let absent = pages.clone();
-            self.load_needed(&mut pages);
-            // Others may read them, or there were no frames for them.
+            loop {
+                self.load_needed(&mut pages);
+                // If there were frames for a part of them only, this one waits for a frame.
+                let Some(page) = pages.pop() else { break };
+                if self.load_missed(page).is_err() {
+                    break;
+                }
+            }
+            // Others may read them, or they can't be read.
             let table = self.residency().table();
             let is_on_its_way = |&page: &u32| table.is_absent(page) || table.is_loading(page);
             let failed: Vec<_> = absent
