@@ -58,10 +58,10 @@ def pages(*paths):
     return len(set(itertools.chain.from_iterable(words)))
 
 
-def waf(program, schemes, zone, trigger, trace, load):
-    """The least WAF of the schemes, each with its default victims; none if the setting is refused."""
-    preload = ["--preload", load] if load else []
-    command = [program, "sim", trace, *preload, "--zone", zone, *trigger, "--scheme", schemes, "--no-gain", "--no-timing", "-q", "--json", "-"]
+def waf(program, schemes, zone, trigger, trace, load, victims=None):
+    """The least WAF of the schemes, with each of these victims or their own; none if the setting is refused."""
+    more = [*(["--preload", load] if load else []), *(["--victim", victims] if victims else [])]
+    command = [program, "sim", trace, *more, "--zone", zone, *trigger, "--scheme", schemes, "--no-gain", "--no-timing", "-q", "--json", "-"]
     done = subprocess.run(command, capture_output=True, text=True)
     return min(run["waf"] for run in json.loads(done.stdout)["runs"]) if done.returncode == 0 else None
 

@@ -31,6 +31,8 @@ import urllib.request
 from pathlib import Path
 from statistics import geometric_mean
 
+from behind import SHARES, ZONES, waf
+
 SECONDS = float(os.environ.get("SECONDS", 150))
 TRACING = Path("/sys/kernel/tracing")
 INSTANCE = TRACING / "instances/frostline"
@@ -303,16 +305,7 @@ def written(events):
 
 
 RIVALS = "nosep,sepgc,sepbit,uw,gw,dac,2r-fifo,midas,mida"
-ZONES = {"1MiB": 256, "4MiB": 1024, "16MiB": 4096}
-SHARES = [("--gp", share) for share in ("0.05", "0.15", "0.50")] + [("--op", share) for share in ("0.07", "0.10", "0.20")]
-
-
-def waf(program, trace, load, zone, share, schemes, victims):
-    """The least WAF of the schemes, with each of these victims or their own."""
-    more = [*(["--preload", load] if load else []), *(["--victim", victims] if victims else [])]
-    command = [program, "sim", trace, *more, "--zone", zone, *share, "--scheme", schemes, "--no-gain", "--no-timing", "-q", "--json", "-"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return min(run["waf"] for run in json.loads(done.stdout)["runs"])
+COMPARED = ("1MiB", "4MiB", "16MiB")
 
 
 def compare(folder, program):
@@ -326,13 +319,14 @@ def compare(folder, program):
         load = trace.with_suffix(".load.u32")
         blocks = [array.array("I", file.read_bytes()) for file in (trace, load)]
         best, sepbit = [], []
-        for preload, (zone, pages), share in itertools.product((None, load), ZONES.items(), SHARES):
+        for preload, zone, share in itertools.product((None, load), COMPARED, SHARES):
+            pages = ZONES[zone]
             data = len(set(blocks[0]) | set(blocks[1] if preload else ()))
             if data * float(share[1]) < 5 * pages if share[0] == "--op" else data < 8 * pages:
                 continue
-            ours = waf(program, trace, preload, zone, share, "survival", None)
-            best.append(ours / waf(program, trace, preload, zone, share, RIVALS, "greedy,cost-benefit"))
-            sepbit.append(ours / waf(program, trace, preload, zone, share, "sepbit", "greedy,cost-benefit"))
+            ours = waf(program, "survival", zone, share, trace, preload)
+            best.append(ours / waf(program, RIVALS, zone, share, trace, preload, "greedy,cost-benefit"))
+            sepbit.append(ours / waf(program, "sepbit", zone, share, trace, preload, "greedy,cost-benefit"))
         behind, farthest = sum(ratio > 1.01 for ratio in best), max(0, max(best) - 1)
         rewritten = len(blocks[0]) / len(set(blocks[0]))
         print(

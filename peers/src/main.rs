@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 /// Measures one engine in this process, prints the results and goes on until the process is killed;
 /// or ends, if the engine can't be opened again.
 fn measure(job: &str) -> Result<(), Failure> {
-    // Or it would run on for ever if nobody is left to kill it.
+    // Only the parent kills this process, so it must not outlive the parent.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let job: Job = serde_json::from_str(job)?;
     let print = |measured: &Measured| {

@@ -75,19 +75,19 @@ pub struct Opened {
 /// # Errors
 /// There is no such engine, or it fails; a condition that must hold in the end does not.
 pub fn run(job: &Job) -> Result<Measured, Failure> {
-    on_engine(job, Measure { and_then: None })
+    on_engine(job, Measure { observer: None })
 }
 
-/// Runs a job on its engine, and a tenth of its operations more. Then `is_done` gets the results,
+/// Runs a job on its engine, and a tenth of its operations more. Then `observer` gets the results,
 /// and operations run on until the process is killed.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_until_killed(job: &Job, mut is_done: impl FnMut(&Measured)) -> Result<(), Failure> {
-    on_engine(job, Measure { and_then: Some(&mut is_done) }).map(|_| ())
+pub fn run_until_killed(job: &Job, mut observer: impl FnMut(&Measured)) -> Result<(), Failure> {
+    on_engine(job, Measure { observer: Some(&mut observer) }).map(|_| ())
 }
 
-/// Opens the database that a process left when it was killed.
+/// Opens the database that a process left when it was killed, and checks it then.
 ///
 /// # Errors
 /// As [`run`].
@@ -95,7 +95,7 @@ pub fn open(job: &Job) -> Result<Opened, Failure> {
     on_engine(job, Open)
 }
 
-/// What is done with an engine.
+/// A task for an engine of any type.
 trait Task {
     type Done;
 
@@ -119,9 +119,9 @@ fn on_engine<T: Task>(job: &Job, task: T) -> Result<T::Done, Failure> {
     }
 }
 
-/// Measures a run, and gives the results away before the engine goes on until it is killed.
+/// Measures a run. If there is an observer, operations run on once it has the results.
 struct Measure<'m> {
-    and_then: Option<&'m mut dyn FnMut(&Measured)>,
+    observer: Option<&'m mut dyn FnMut(&Measured)>,
 }
 
 impl Task for Measure<'_> {
@@ -135,12 +135,12 @@ impl Task for Measure<'_> {
             Options::Ycsb(options) => {
                 let ycsb = Ycsb::open(&counted, options)?;
                 let load = |loading| ycsb.load(&counted, loading, &mut |_| true);
-                run.all(&ycsb, load, || ycsb.check(&counted), self.and_then)?
+                run.all(&ycsb, load, || ycsb.check(&counted), self.observer)?
             }
             Options::Tpcc(options) => {
                 let tpcc = Tpcc::open(&counted, options)?;
                 let load = |loading| tpcc.load(&counted, loading, &mut |_| true);
-                run.all(&tpcc, load, || tpcc.check(&counted), self.and_then)?
+                run.all(&tpcc, load, || tpcc.check(&counted), self.observer)?
             }
         };
         peer.close()?;
@@ -148,7 +148,7 @@ impl Task for Measure<'_> {
     }
 }
 
-/// Opens a database, and measures that.
+/// Measures how a database is opened, and checks it.
 struct Open;
 
 impl Task for Open {
@@ -157,14 +157,30 @@ impl Task for Open {
     fn on<P: Peer>(self, job: &Job) -> Result<Opened, Failure> {
         let (begin, cpu) = (Instant::now(), cpu());
         let (peer, _) = P::open(&job.conditions())?;
-        match options(&job.load)? {
-            Options::Ycsb(options) => drop(Ycsb::open(&peer, options)?),
-            Options::Tpcc(options) => drop(Tpcc::open(&peer, options)?),
-        }
-        let seconds = begin.elapsed().as_secs_f64();
-        let cpu_seconds = self::cpu().saturating_sub(cpu).as_secs_f64();
+        let opened = || Opened {
+            seconds: begin.elapsed().as_secs_f64(),
+            cpu_seconds: self::cpu().saturating_sub(cpu).as_secs_f64(),
+        };
+        let (opened, conditions) = match options(&job.load)? {
+            Options::Ycsb(options) => {
+                let ycsb = Ycsb::open(&peer, options)?;
+                (opened(), ycsb.check(&peer)?)
+            }
+            Options::Tpcc(options) => {
+                let tpcc = Tpcc::open(&peer, options)?;
+                (opened(), tpcc.check(&peer)?)
+            }
+        };
+        all_hold(&conditions)?;
         peer.close()?;
-        Ok(Opened { seconds, cpu_seconds })
+        Ok(opened)
+    }
+}
+
+fn all_hold(conditions: &[Condition]) -> Result<(), Failure> {
+    match conditions.iter().find(|condition| !condition.ok) {
+        Some(broken) => Err(format!("{}: {}", broken.name, broken.detail).into()),
+        None => Ok(()),
     }
 }
 
@@ -213,7 +229,7 @@ impl<'e, P: Peer> Run<'_, 'e, P> {
         workload: &W,
         load: impl FnOnce(Loading) -> Ran<'e, LoadProgress, P>,
         check: impl FnOnce() -> Ran<'e, Vec<Condition>, P>,
-        and_then: Option<&mut dyn FnMut(&Measured)>,
+        observer: Option<&mut dyn FnMut(&Measured)>,
     ) -> Result<Measured, Failure>
     where
         P::Error: 'static,
@@ -224,16 +240,14 @@ impl<'e, P: Peer> Run<'_, 'e, P> {
         driver::run(self.engine, workload, self.options(self.job.warm_up, 1), |_| true)?;
         let measured = self.measure(workload)?;
         let conditions = check()?;
-        if let Some(broken) = conditions.iter().find(|condition| !condition.ok) {
-            return Err(format!("{}: {}", broken.name, broken.detail).into());
-        }
+        all_hold(&conditions)?;
         let settings = self.settings.clone();
         let measured =
             Measured { settings, load_seconds, conditions: conditions.len(), ..measured };
-        if let Some(give) = and_then {
+        if let Some(observe) = observer {
             let more = self.options(self.job.operations / 10, 3);
             driver::run(self.engine, workload, more, |_| true)?;
-            give(&measured);
+            observe(&measured);
             driver::run(self.engine, workload, self.options(u64::MAX, 4), |_| true)?;
         }
         Ok(measured)

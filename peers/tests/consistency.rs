@@ -190,5 +190,8 @@ fn a_job_is_measured_on_every_engine() {
         let points = if SINGLE_RECORDS.contains(engine) { 0..1 } else { 30..120 };
         assert!(points.contains(&measured.durable_points), "{measured:?}");
         assert!(measured.space_bytes > measured.data_bytes, "{measured:?}");
+        if TRANSACTIONAL.contains(engine) {
+            measure::open(&job).unwrap();
+        }
     }
 }
