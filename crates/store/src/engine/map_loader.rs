@@ -84,6 +84,31 @@ impl MapLoader {
         }
     }
 
+    /// Calls `visit` with the page of each item, which come in ascending order. Leaves that it does
+    /// not change leave memory behind it, as far as the map must take less.
+    pub(crate) fn each_mapped<T>(
+        &self,
+        items: impl Iterator<Item = T>,
+        page: impl Fn(&T) -> u32,
+        mut visit: impl FnMut(&mut MappedPage<Guard<'_>>, T),
+    ) -> Result<(), StoreError> {
+        let (mut state, mut last) = (self.core.state()?, None);
+        for item in items {
+            let page = page(&item);
+            let leaf = Some(self.core.layout.leaf.place_in_leaf(page).0);
+            if leaf != last {
+                drop(state);
+                self.drop_clean_leaves()?;
+                (state, last) = (self.core.state()?, leaf);
+            }
+            let mut mapped = self.mapped(state, page)?;
+            visit(&mut mapped, item);
+            state = mapped.into_state();
+        }
+        drop(state);
+        self.drop_clean_leaves()
+    }
+
     /// Locks the state with the leaves of all these pages in memory.
     pub(crate) fn with_leaves(
         &self,

@@ -9,6 +9,7 @@ mod groups;
 mod late;
 mod log;
 mod meta_scan;
+mod newest;
 mod opening;
 mod rebuild;
 mod replay;

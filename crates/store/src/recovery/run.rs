@@ -5,35 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use frostline_zone::ZoneInfo;
 
 use super::log::Table;
+use super::newest::Latest;
 use super::zone_epoch::ZoneEpoch;
 use crate::engine::Engine;
 use crate::format::chunk_place::ChunkPlace;
+use crate::format::records::RecordKind;
 use crate::format::{Note, TableHead, UnitCounts};
 use crate::state::room::ChangeUnits;
 use crate::state::written::Written;
 use crate::{Durable, Loss, StoreError};
-
-/// The newest state of a page.
-#[derive(Clone, Copy)]
-pub(super) struct Latest {
-    pub(super) time: u64,
-    /// Of equal time, a relocation is the later one, and a trim after all.
-    pub(super) seq: u64,
-    /// Index of the epoch and offset; none if the page was trimmed.
-    pub(super) to: Option<(usize, u32)>,
-    /// Units of its record.
-    pub(super) units: u32,
-    pub(super) sum: u32,
-    /// See [`Record::other`](crate::format::records::Record::other).
-    pub(super) other: u32,
-}
-
-impl Latest {
-    /// That of a page that was trimmed.
-    pub(super) fn trimmed(time: u64) -> Self {
-        Latest { time, seq: u64::MAX, to: None, units: 0, sum: 0, other: 0 }
-    }
-}
 
 /// The state of a recovery.
 pub(super) struct Recovery<'a> {
@@ -46,7 +26,8 @@ pub(super) struct Recovery<'a> {
     /// Pages of which a copy was found that a crash tore, or of a group that it cut short.
     pub(super) dropped: Vec<u64>,
     pub(super) epochs: Vec<ZoneEpoch>,
-    pub(super) latest: BTreeMap<u64, Latest>,
+    /// Of pages that changed since the checkpoint the newest records that did, by page and kind.
+    pub(super) latest: Vec<(u32, RecordKind, Latest)>,
     /// Valid records: pages, deltas and tails.
     pub(super) valid: i64,
     /// Of these, deltas and tails.
@@ -130,7 +111,7 @@ impl<'a> Recovery<'a> {
         let deltas = table.head.units.deltas as i64;
         let UnitCounts { changes, excess, .. } = table.head.units;
         let changes = ChangeUnits { all: changes as i64, excess: excess as i64 };
-        let (head, latest, missing) = (table.head, BTreeMap::new(), Vec::new());
+        let (head, latest, missing) = (table.head, Vec::new(), Vec::new());
         let salvage = None;
         Ok(Recovery {
             engine,
@@ -163,7 +144,6 @@ impl<'a> Recovery<'a> {
         tracing::debug!(zones, late, notes, last_seq = self.last_seq, "late chunks found");
         let changed = !chunks.is_empty() || !self.notes.is_empty();
         self.replay(chunks)?;
-        self.count_old()?;
         let mut lost = self.drop_dead_epochs();
         self.number_epochs();
         self.point_pages()?;
@@ -171,8 +151,8 @@ impl<'a> Recovery<'a> {
             self.lose_pages(&mut lost)?;
             self.missing.extend(lost.into_values());
         }
-        let pages = self.latest.len();
-        tracing::debug!(pages, missing = self.missing.len(), time = self.time, "map recovered");
+        let records = self.latest.len();
+        tracing::debug!(records, missing = self.missing.len(), time = self.time, "map recovered");
         for Loss { zone, what, pages, .. } in &self.missing {
             tracing::warn!(zone, pages, "synced pages are missing: the zone {what}");
         }

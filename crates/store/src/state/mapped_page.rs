@@ -457,15 +457,17 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         Ok(had)
     }
 
-    /// Points the LBA to a record and its sum, or to nothing, before the volume is restored.
-    pub(crate) fn point(&mut self, to: Option<(Extent, u32)>) {
+    /// Points the page's record of this kind to a place and its sum, or to nothing, before the
+    /// volume is restored.
+    pub(crate) fn point(&mut self, kind: RecordKind, to: Option<(Extent, u32)>) {
+        let Some(at) = self.at_of(kind) else { return };
         let map = self.state.volume.map_mut();
         let mut row = LeafRow::none();
         if let Some((Extent { slot, units }, sum)) = to {
-            let page = map.row(self.at).entry.page;
+            let page = map.row(at).entry.page;
             row = LeafRow { entry: PageEntry { slot, page }, units, sum };
         }
-        map.set(self.at, &row);
+        map.set(at, &row);
     }
 
     /// Marks the LBA's record as lost.
