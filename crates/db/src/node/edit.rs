@@ -92,6 +92,13 @@ impl<'a> NodeMut<'a> {
         self.set_position(self.node().position().max(included), included);
     }
 
+    /// Of the log records from `position` on some that concern the node may not be in it.
+    pub(crate) fn exclude(&mut self, position: u64) {
+        if self.node().included() >= position {
+            self.set_position(self.node().position(), position.saturating_sub(1));
+        }
+    }
+
     #[inline]
     fn set_position(&mut self, position: u64, included: u64) {
         self.page.set_u64(POSITION, position);

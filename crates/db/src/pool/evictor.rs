@@ -51,6 +51,16 @@ impl Evictor {
         self.writer.lock()
     }
 
+    /// Lends memory of frames, which are all free, to recovery. Returns its bytes.
+    pub(crate) fn lend_memory(&self) -> usize {
+        self.lock().budget.lend(self.writeback.residency().frames())
+    }
+
+    /// Takes back what was lent.
+    pub(crate) fn take_memory_back(&self) {
+        self.lock().budget.take_back(self.writeback.residency());
+    }
+
     /// Frees frames until enough are free, and takes excess from the cache of absent pages. Returns
     /// pages that are to be loaded, as they lack changes of rows for which there is no memory.
     pub(crate) fn refill_free_list(&self) -> Result<Vec<u32>, DbError> {

@@ -7,9 +7,10 @@
 //! small steps. So where rows are neither asked for again nor changed, nearly all that can move is
 //! for frames.
 
-use super::Division;
+use super::frames::Frames;
 use super::ghost_hits::{GhostHits, Saved};
 use super::residency::Residency;
+use super::{Division, FEWEST_FRAMES};
 use crate::node::PageBytes;
 
 /// Bytes of memory for a page in a frame.
@@ -17,6 +18,10 @@ pub(super) const FRAME_BYTES: usize = size_of::<PageBytes>();
 
 /// Both sides are compared when so many times as many pages have been evicted as there are frames.
 const TURNS: u32 = 2;
+
+/// In recovery pages have this part of the frames' memory. Writes that wait to be redone have the
+/// rest: they are redone in the order of keys, which needs few frames.
+const REPLAY_PART: u32 = 2;
 
 /// Moves of memory from one end to the other.
 const STEPS: u32 = 8;
@@ -31,6 +36,8 @@ pub(crate) struct MemoryBudget {
     wanted: u32,
     /// Evictions when both sides were compared last.
     compared_at: u32,
+    /// Recovery has memory of the frames.
+    is_lent: bool,
 }
 
 impl MemoryBudget {
@@ -38,7 +45,21 @@ impl MemoryBudget {
     pub(crate) fn new(memory: &Division) -> Self {
         let bytes = memory.frames * FRAME_BYTES + memory.absent;
         let frames = (memory.limits.0 as u32, memory.limits.1 as u32);
-        MemoryBudget { bytes, frames, wanted: memory.frames as u32, compared_at: 0 }
+        MemoryBudget { bytes, frames, wanted: memory.frames as u32, compared_at: 0, is_lent: false }
+    }
+
+    /// Lends memory of frames, which are all free, to recovery. Returns its bytes.
+    pub(crate) fn lend(&mut self, frames: &Frames) -> usize {
+        let left = (self.wanted / REPLAY_PART).max(FEWEST_FRAMES as u32).min(self.wanted);
+        frames.set_in_use(left);
+        self.is_lent = true;
+        (self.wanted - left) as usize * FRAME_BYTES
+    }
+
+    /// Takes back what was lent.
+    pub(crate) fn take_back(&mut self, residency: &Residency) {
+        self.is_lent = false;
+        self.advance(residency);
     }
 
     /// Frames of a move.
@@ -83,6 +104,9 @@ impl MemoryBudget {
     /// Makes the next step of a move of memory, or begins one. Pages leave frames before absent
     /// parts get their memory, and the other way round, so that both never take more than there is.
     pub(crate) fn advance(&mut self, residency: &Residency) {
+        if self.is_lent {
+            return;
+        }
         let (frames, absent) = (residency.frames(), residency.absent());
         let (in_use, bytes) = (frames.in_use(), self.absent());
         if self.wanted > in_use {

@@ -220,6 +220,17 @@ impl Pool {
         pages + frames.header_bytes() + table.bytes() + residency.ghosts().bytes()
     }
 
+    /// Lends memory of frames, which are all free, to recovery, until
+    /// [`Pool::take_memory_back`]. Returns its bytes.
+    pub(crate) fn lend_memory(&self) -> usize {
+        self.loader.evictor().lend_memory()
+    }
+
+    /// Takes back what was lent.
+    pub(crate) fn take_memory_back(&self) {
+        self.loader.evictor().take_memory_back();
+    }
+
     /// The pages on the store.
     pub(crate) fn space(&self) -> &PageSpace {
         self.writeback().space()

@@ -238,6 +238,8 @@ impl Residency {
         if held.node().included() >= rows.position() {
             return Ok(true);
         }
+        // Recovery makes changes in no order: the page may have newer values than it gets here.
+        held.edit().exclude(rows.dirty_from());
         // Some need the room that others leave.
         let has_all = self.try_rows(held, rows)? || self.try_rows(held, rows)?;
         held.header().changed(rows.dirty_from());

@@ -9,7 +9,8 @@ use crate::pool::{CachedFrame, ExclusiveGuard, before, change_leaf, has_room};
 impl Trees {
     /// Makes the change of a record that the log has at `position`. Calls `keep` with a function
     /// that appends the old value, before the change is visible; none if the change waits for its
-    /// leaf, which alone has that value. `cached` is the frame in which the leaf was of late.
+    /// leaf, which alone has that value. `cached` is the frame in which the leaf was of late. Returns
+    /// the page of the leaf. In recovery a leaf may have the change.
     pub(crate) fn apply(
         &self,
         tree: u32,
@@ -18,20 +19,28 @@ impl Trees {
         position: u64,
         mut cached: Option<CachedFrame>,
         mut keep: impl FnMut(&mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>),
-    ) -> Result<(), DbError> {
+    ) -> Result<u32, DbError> {
         let mut was_absent = false;
         loop {
             let leaf = self.leaf_at(cached.take(), tree, key, |leaf| {
                 was_absent = true;
-                leaf.change(key, change, position, &mut keep)
+                Some((leaf.page(), leaf.change(key, change, position, &mut keep)?))
             })?;
             let seen = match leaf {
                 Leaf::InMemory(seen) => seen,
-                Leaf::Without(memory) => return self.pool.make_room_for_rows(memory),
+                Leaf::Without((page, memory)) => {
+                    self.pool.make_room_for_rows(memory)?;
+                    return Ok(page);
+                }
             };
             let Some(mut held) = seen.lock() else { continue };
+            let page = held.page();
+            if held.node().included() >= position {
+                held.leave_unchanged();
+                return Ok(page);
+            }
             if was_absent {
-                self.pool.note_record(held.page(), key);
+                self.pool.note_record(page, key);
             }
             let (index, found) = held.node().search(key);
             let slot = found.then(|| held.node().slot(index));
@@ -55,7 +64,7 @@ impl Trees {
                 }
                 false => held.leave_unchanged(),
             }
-            return Ok(());
+            return Ok(page);
         }
     }
 

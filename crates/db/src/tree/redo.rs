@@ -1,13 +1,12 @@
 //! Redo of changes of structure, on pages that are older than the log record.
 
 use super::Trees;
-use super::find::Leaf;
 use super::split::{add_child, cut, remove_child};
 use crate::DbError;
 use crate::mvcc::WriteKind;
 use crate::node::{NodeMut, PageBytes, restore_image};
 use crate::pages::Used;
-use crate::pool::{AbsentLeaf, ExclusiveGuard};
+use crate::pool::ExclusiveGuard;
 use crate::record::{LoggedWrite, PageChanges, Split};
 
 impl Trees {
@@ -91,19 +90,12 @@ impl Trees {
     /// write waits for it, where it can.
     pub(crate) fn redo_write(&self, write: &LoggedWrite<'_>, position: u64) -> Result<(), DbError> {
         let LoggedWrite { tree, key, change } = *write;
-        let waits = |leaf: AbsentLeaf<'_, '_>| leaf.can_change(key, change).then(|| leaf.page());
-        let (page, cached) = match self.leaf_unless(tree, key, waits)? {
-            Leaf::InMemory(leaf) => (leaf.cached_frame().page(), Some(leaf)),
-            Leaf::Without(page) => (page, None),
-        };
+        let page = self.apply(tree, key, change, position, None, |_| ())?;
         if change.kind == WriteKind::Delete {
             // Its visit may have been lost, and no version is kept that would remove the ghost.
             self.visits.note(page);
         }
-        if cached.is_some_and(|leaf| leaf.node().included() >= position && leaf.is_unchanged()) {
-            return Ok(());
-        }
-        self.apply(tree, key, change, position, cached.map(|leaf| leaf.cached_frame()), |_| ())
+        Ok(())
     }
 
     /// Gives a page this content unless it has a newer one.

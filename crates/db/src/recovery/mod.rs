@@ -2,9 +2,10 @@
 //!
 //! The store gives back pages, each in its state of some moment since the log's first needed
 //! record. The log is read twice. The first pass redoes changes of the trees' structure, on pages
-//! that are older: then the trees are whole. The second pass redoes the writes of commits in their
-//! order, in leaves that may lack them. Some of these writes may be in the pages already; each key
-//! still gets its last value. Nothing has to be undone, as no page ever holds uncommitted writes.
+//! that are older: then the trees are whole. The second pass redoes the writes of commits, in leaves
+//! that may lack them: those of some commits together, in the order of keys (`writes.rs`). Some of
+//! these writes may be in the pages already; each key still gets its last value. Nothing has to be
+//! undone, as no page ever holds uncommitted writes.
 //!
 //! At its last write or its last change of structure, a leaf notes the position up to which all
 //! records are in it, and these are left out. Redone, they would need the room that they once had,
@@ -15,23 +16,25 @@
 //! the room that it has, or else is split as it comes into memory (`tree/overfull.rs`). Nothing is
 //! written at the end: the log is needed until a checkpoint comes, as if there had been no crash.
 
+mod writes;
+
 use crate::core::Core;
 use crate::direction::Direction;
 use crate::layout::{CATALOG, FIRST_PAGES, IN_PAGES, OVERFLOW_TREE};
-use crate::mvcc::WriteKind;
 use crate::overflow::{Run, note_unowned, number_behind, piece_key};
 use crate::pages::Used;
 use crate::record::{
-    CREATE, GIVE, LoggedWrite, LoggedWrites, Malformed, PAGES, SPLIT, STORE, TAKE, TRANSACTION,
-    pages_of_change, parse_create, parse_give, parse_take,
+    CREATE, GIVE, PAGES, SPLIT, STORE, TAKE, TRANSACTION, pages_of_change, parse_create,
+    parse_give, parse_take,
 };
 use crate::scan::Scan;
 use crate::space::PageSpace;
-use crate::tree::{Trees, Wanted};
+use crate::tree::Trees;
 use crate::view::View;
 use crate::{DbError, Progress};
+use writes::WaitingWrites;
 
-/// Bytes of log records that wait to be redone together, about.
+/// Bytes of log records that wait to be redone together, about; more if memory is lent.
 const WAITING_BYTES: usize = 1 << 20;
 
 /// Counters of a recovery.
@@ -77,13 +80,15 @@ struct Recovery<'c> {
 impl Recovery<'_> {
     fn run(mut self) -> Result<Recovered, DbError> {
         let trees = &self.core.trees;
+        let lent = trees.pool.lend_memory();
         let mut used = stored_pages(trees.space())?;
         self.redo_structure(&mut used)?;
         tracing::info!(records = self.found.structure, "structure changes of the log are redone");
         trees.pages.begin(&used);
         // The store has them still, or again: it may have got one that the log made and freed.
         used.left().try_for_each(|page| trees.space().trim(page))?;
-        self.replay_commits()?;
+        self.replay_commits(lent)?;
+        trees.pool.take_memory_back();
         let Recovered { commits, log_bytes, .. } = self.found;
         tracing::info!(commits, log_bytes, "commits of the log are replayed");
         trees.window.replayed(u64::MAX);
@@ -114,12 +119,12 @@ impl Recovery<'_> {
         waiting.redo(trees, used)
     }
 
-    /// The second pass.
-    fn replay_commits(&mut self) -> Result<(), DbError> {
+    /// The second pass, with so much memory that is lent to it.
+    fn replay_commits(&mut self, lent: usize) -> Result<(), DbError> {
         let trees = &self.core.trees;
         let (commits, bytes, progress) =
             (&mut self.found.commits, &mut self.found.log_bytes, self.progress);
-        let mut waiting = WaitingCommits::default();
+        let mut waiting = WaitingWrites::new(lent.max(WAITING_BYTES));
         trees.wal().replay(
             &mut |position, kind, record: &[u8]| {
                 let malformed = DbError::Record { position, what: "is no transaction" };
@@ -130,9 +135,8 @@ impl Recovery<'_> {
                     _ => return Ok(()),
                 };
                 *commits += 1;
-                waiting.add(trees, position, record).map_err(|_| malformed)?;
-                let is_full = waiting.keys.len() >= trees.records_together();
-                match is_full || waiting.records.len() >= WAITING_BYTES {
+                waiting.add(position, record).map_err(|_| malformed)?;
+                match waiting.are_many() {
                     true => waiting.redo(trees),
                     false => Ok(()),
                 }
@@ -209,77 +213,6 @@ fn redo_change(
             })
         }
         _ => Err(malformed("is of no known kind")),
-    }
-}
-
-/// Commits of the log that are redone together, once the leaves that they need are in memory.
-#[derive(Default)]
-struct WaitingCommits {
-    /// The position of each commit, and the end of its writes in `records`.
-    commits: Vec<(u64, usize)>,
-    records: Vec<u8>,
-    /// The tree of each write that needs its leaf, and the end of its key in `key_bytes`.
-    keys: Vec<(u32, usize)>,
-    key_bytes: Vec<u8>,
-}
-
-/// True if a write is made in its leaf: it can't wait for it among the rows of absent leaves.
-fn needs_leaf(trees: &Trees, write: &LoggedWrite<'_>) -> bool {
-    let waits = [WriteKind::Put, WriteKind::Delete].contains(&write.change.kind);
-    !waits || !trees.pool.keeps_rows()
-}
-
-impl WaitingCommits {
-    /// Adds the commit that the log has at `position`, unless its record is none.
-    fn add(&mut self, trees: &Trees, position: u64, record: &[u8]) -> Result<(), Malformed> {
-        let mut writes = LoggedWrites::of(record);
-        while let Some(write) = writes.read()? {
-            if needs_leaf(trees, &write) {
-                self.key_bytes.extend_from_slice(write.key);
-                self.keys.push((write.tree, self.key_bytes.len()));
-            }
-        }
-        self.records.extend_from_slice(record);
-        self.commits.push((position, self.records.len()));
-        Ok(())
-    }
-
-    /// Redoes them in their order, and forgets them.
-    fn redo(&mut self, trees: &Trees) -> Result<(), DbError> {
-        let (mut begin, mut next_key) = (0, 0);
-        let together = trees.records_together();
-        for &(position, end) in &self.commits {
-            let mut writes = LoggedWrites::of(&self.records[begin..end]);
-            let malformed = DbError::Record { position, what: "is no transaction" };
-            while let Some(write) = writes.read().map_err(|_| malformed.clone())? {
-                if needs_leaf(trees, &write) {
-                    if next_key % together == 0 {
-                        self.load_leaves(trees, next_key, together);
-                    }
-                    next_key += 1;
-                }
-                trees.redo_write(&write, position)?;
-            }
-            trees.window.replayed(position);
-            begin = end;
-        }
-        self.commits.clear();
-        self.records.clear();
-        self.keys.clear();
-        self.key_bytes.clear();
-        Ok(())
-    }
-
-    /// Loads the leaves of the next keys, so many at most.
-    fn load_leaves(&self, trees: &Trees, from: usize, most: usize) {
-        let count = most.min(self.keys.len() - from);
-        let wanted = |index: usize| {
-            let at = from + index;
-            let begin = at.checked_sub(1).map_or(0, |before| self.keys[before].1);
-            let (tree, end) = self.keys[at];
-            Wanted { tree, key: &self.key_bytes[begin..end] }
-        };
-        trees.load_leaves(count, wanted, |_, _| false, |_, _| ());
     }
 }
 

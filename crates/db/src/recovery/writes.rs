@@ -1,0 +1,236 @@
+//! Writes of commits that are redone together, in the order of their keys.
+//!
+//! The log has them in the order of commits, which is any order of keys. In the order of keys the
+//! next write mostly goes to the leaf of the one before. So leaves are looked for, loaded and
+//! evicted once for many writes. A write that a later one hides is not made at all.
+
+use crate::DbError;
+use crate::mvcc::{Change, WriteKind};
+use crate::record::{LoggedWrite, LoggedWrites, Malformed};
+use crate::tree::{RECORDS, Trees, Wanted};
+
+/// A write, its bytes in [`WaitingWrites::bytes`].
+struct WaitingWrite {
+    tree: u32,
+    kind: WriteKind,
+    key_len: u16,
+    value_len: u32,
+    /// The first bytes of the key, as a number that is ordered as they are.
+    key_start: u64,
+    /// Where the key is; the value is behind it. Later writes lie behind.
+    at: usize,
+    position: u64,
+}
+
+/// Writes that wait to be redone.
+pub(super) struct WaitingWrites {
+    writes: Vec<WaitingWrite>,
+    bytes: Vec<u8>,
+    /// Memory for them, in bytes.
+    most_bytes: usize,
+    /// The position of the last commit.
+    position: u64,
+}
+
+impl WaitingWrite {
+    /// True if what was written before to the same record does not matter.
+    fn hides_older(&self) -> bool {
+        self.kind != WriteKind::Patch
+    }
+
+    /// True if the write is made in its leaf: it can't wait for it among the rows of absent leaves.
+    fn needs_leaf(&self, trees: &Trees) -> bool {
+        let waits = [WriteKind::Put, WriteKind::Delete].contains(&self.kind);
+        !waits || !trees.pool.keeps_rows()
+    }
+
+    fn key<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
+        &bytes[self.at..][..usize::from(self.key_len)]
+    }
+
+    fn logged<'b>(&self, bytes: &'b [u8]) -> LoggedWrite<'b> {
+        let (key, behind) = bytes[self.at..].split_at(self.key_len.into());
+        let value = &behind[..self.value_len as usize];
+        LoggedWrite { tree: self.tree, key, change: Change { kind: self.kind, value } }
+    }
+}
+
+/// The first bytes of a key, as a number.
+fn key_start(key: &[u8]) -> u64 {
+    let mut start = [0; 8];
+    let len = key.len().min(8);
+    start[..len].copy_from_slice(&key[..len]);
+    u64::from_be_bytes(start)
+}
+
+impl WaitingWrites {
+    /// None yet, and so many bytes of memory for them.
+    pub(super) fn new(most_bytes: usize) -> Self {
+        WaitingWrites { writes: Vec::new(), bytes: Vec::new(), most_bytes, position: 0 }
+    }
+
+    /// Adds those of the commit that the log has at `position`.
+    pub(super) fn add(&mut self, position: u64, record: &[u8]) -> Result<(), Malformed> {
+        let mut logged = LoggedWrites::of(record);
+        while let Some(LoggedWrite { tree, key, change }) = logged.read()? {
+            let at = self.bytes.len();
+            self.bytes.extend_from_slice(key);
+            self.bytes.extend_from_slice(change.value);
+            self.writes.push(WaitingWrite {
+                tree,
+                kind: change.kind,
+                key_len: key.len() as u16,
+                value_len: change.value.len() as u32,
+                key_start: key_start(key),
+                at,
+                position,
+            });
+        }
+        self.position = position;
+        Ok(())
+    }
+
+    /// True if they take as much memory as they may.
+    pub(super) fn are_many(&self) -> bool {
+        self.bytes.len() + self.writes.len() * size_of::<WaitingWrite>() >= self.most_bytes
+    }
+
+    /// Redoes them, and forgets them.
+    pub(super) fn redo(&mut self, trees: &Trees) -> Result<(), DbError> {
+        self.sort();
+        let mut loaded = 0;
+        for (index, write) in self.writes.iter().enumerate() {
+            if index >= loaded && write.needs_leaf(trees) {
+                loaded = self.load_leaves(trees, index);
+            }
+            trees.redo_write(&write.logged(&self.bytes), write.position)?;
+        }
+        trees.window.replayed(self.position);
+        self.writes.clear();
+        self.bytes.clear();
+        Ok(())
+    }
+
+    /// Brings them into the order of trees, keys and log, without those that are hidden.
+    fn sort(&mut self) {
+        let bytes = &self.bytes;
+        self.writes.sort_unstable_by(|a, b| {
+            let by_start = (b.tree, b.key_start).cmp(&(a.tree, a.key_start));
+            by_start.then_with(|| (b.key(bytes), b.at).cmp(&(a.key(bytes), a.at)))
+        });
+        self.writes.dedup_by(|older, newer| {
+            let is_one = (older.tree, older.key_start) == (newer.tree, newer.key_start)
+                && older.key(bytes) == newer.key(bytes);
+            is_one && newer.hides_older()
+        });
+        self.writes.reverse();
+    }
+
+    /// Loads leaves that the next writes need, from that at `from` on. Returns the index behind
+    /// these writes.
+    fn load_leaves(&self, trees: &Trees, from: usize) -> usize {
+        let next = self.writes.iter().enumerate().skip(from);
+        let needed = next.filter(|(_, write)| write.needs_leaf(trees));
+        let (mut indices, mut count) = ([0; RECORDS], 0);
+        for ((index, _), entry) in needed.zip(&mut indices).take(trees.records_together()) {
+            *entry = index;
+            count += 1;
+        }
+        let wanted = |number: usize| {
+            let write = &self.writes[indices[number]];
+            Wanted { tree: write.tree, key: write.key(&self.bytes) }
+        };
+        trees.load_leaves(count, wanted, |_, _| false, |_, _| ());
+        indices[count - 1] + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use frostline_store::Cleaning;
+    use frostline_zone::{Shape, in_memory};
+
+    use super::WaitingWrites;
+    use crate::mvcc::{WriteKind, WriteSet};
+    use crate::pool::CLEAN;
+    use crate::record::put_writes;
+    use crate::{Create, Db, Options};
+
+    #[test]
+    fn writes_are_sorted_by_key_and_age_without_those_that_others_hide() {
+        let mut waiting = WaitingWrites::new(1 << 20);
+        let patch = (WriteKind::Patch, &[0, 0, 1, 0, b'_'][..]);
+        let put = (WriteKind::Put, &b"value"[..]);
+        let delete = (WriteKind::Delete, &b""[..]);
+        let long: &[u8] = b"ten bytes_";
+        let commits: [&[(u32, &[u8], (WriteKind, &[u8]))]; 5] = [
+            &[(7, b"b", put), (7, long, put), (2, b"z", patch)],
+            &[(7, b"b", patch), (7, b"b\0", put), (2, b"z", put)],
+            &[(7, b"b", put), (7, long, delete), (2, b"z", patch)],
+            &[(7, b"b", patch), (7, b"ten bytes", put)],
+            &[(7, b"b", patch), (2, b"y", patch)],
+        ];
+        for (commit, position) in commits.into_iter().zip(10..) {
+            let (mut writes, mut record) = (WriteSet::default(), Vec::new());
+            for &(tree, key, (kind, value)) in commit {
+                writes.set(tree, key, kind, value);
+            }
+            put_writes(&writes, &mut record);
+            waiting.add(position, &record).unwrap();
+        }
+        waiting.sort();
+        let sorted: Vec<_> = waiting
+            .writes
+            .iter()
+            .map(|write| (write.tree, write.key(&waiting.bytes), write.kind, write.position))
+            .collect();
+        let expected: [(u32, &[u8], WriteKind, u64); 9] = [
+            (2, b"y", WriteKind::Patch, 14),
+            (2, b"z", WriteKind::Put, 11),
+            (2, b"z", WriteKind::Patch, 12),
+            (7, b"b", WriteKind::Put, 12),
+            (7, b"b", WriteKind::Patch, 13),
+            (7, b"b", WriteKind::Patch, 14),
+            (7, b"b\0", WriteKind::Put, 11),
+            (7, b"ten bytes", WriteKind::Put, 13),
+            (7, long, WriteKind::Delete, 12),
+        ];
+        assert_eq!(sorted, expected);
+    }
+
+    #[test]
+    fn a_leaf_that_has_newer_values_than_wait_for_it_gets_them_again() {
+        let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
+        let device = in_memory(&shape).unwrap();
+        Db::create(&device, &Create { log_bytes: Some(4 << 20), ..Create::default() }).unwrap();
+        let options =
+            Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+        let db = Db::open(&device, &options).unwrap();
+        let table = db.create_table("t").unwrap();
+        let put = |key: &[u8], value: &[u8]| {
+            let mut transaction = db.begin().unwrap();
+            transaction.put(table, key, value).unwrap();
+            transaction.commit().unwrap();
+        };
+        put(b"b", b"aaaa");
+        // There is a node above the leaf.
+        (0..100u8).for_each(|n| put(&[b'c', n], &[n; 100]));
+        db.checkpoint().unwrap();
+        put(b"b", b"AAAA");
+        let mut transaction = db.begin().unwrap();
+        transaction.patch(table, b"b", 1, b"B").unwrap();
+        transaction.commit().unwrap();
+        // The leaf on the device has all of this, and lacks the last put, which waits for it with
+        // the first one.
+        db.core().trees.pool.write_older(CLEAN).unwrap();
+        db.core().trees.space().store.sync().unwrap();
+        put(b"a", b"a");
+        drop(db);
+        let db = Db::open(&device, &options).unwrap();
+        assert_eq!(db.recovered().commits, 3);
+        let table = db.table("t").unwrap();
+        let look = db.begin_read().unwrap();
+        assert_eq!(look.get(table, b"a").unwrap().as_deref(), Some(&b"a"[..]));
+        assert_eq!(look.get(table, b"b").unwrap().as_deref(), Some(&b"ABAA"[..]));
+    }
+}
