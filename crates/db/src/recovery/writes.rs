@@ -159,11 +159,9 @@ mod tests {
     #[test]
     fn writes_are_sorted_by_key_and_age_without_those_that_others_hide() {
         let mut waiting = WaitingWrites::new(1 << 20);
-        let patch = (WriteKind::Patch, &[0, 0, 1, 0, b'_'][..]);
-        let put = (WriteKind::Put, &b"value"[..]);
-        let delete = (WriteKind::Delete, &b""[..]);
+        let (patch, put, delete) = (WriteKind::Patch, WriteKind::Put, WriteKind::Delete);
         let long: &[u8] = b"ten bytes_";
-        let commits: [&[(u32, &[u8], (WriteKind, &[u8]))]; 5] = [
+        let commits: [&[(u32, &[u8], WriteKind)]; 5] = [
             &[(7, b"b", put), (7, long, put), (2, b"z", patch)],
             &[(7, b"b", patch), (7, b"b\0", put), (2, b"z", put)],
             &[(7, b"b", put), (7, long, delete), (2, b"z", patch)],
@@ -172,7 +170,12 @@ mod tests {
         ];
         for (commit, position) in commits.into_iter().zip(10..) {
             let (mut writes, mut record) = (WriteSet::default(), Vec::new());
-            for &(tree, key, (kind, value)) in commit {
+            for &(tree, key, kind) in commit {
+                let value: &[u8] = match kind {
+                    WriteKind::Patch => &[0, 0, 1, 0, b'_'],
+                    WriteKind::Put => b"value",
+                    _ => b"",
+                };
                 writes.set(tree, key, kind, value);
             }
             put_writes(&writes, &mut record);
