@@ -169,8 +169,9 @@ impl Trees {
         right.edit().begin_records();
         let mut images = Vec::new();
         append_image(right.bytes(), &mut images);
-        if !can_be_cut(node.node(), &halves.separator) {
-            append_image(&halves.left, &mut images);
+        match can_be_cut(node.node(), &halves.separator) {
+            true => NodeMut::of(&halves.left).be_part_of(node.node()),
+            false => append_image(&halves.left, &mut images),
         }
         let split = Split {
             left: node.page(),
@@ -301,13 +302,21 @@ pub(super) fn cut(node: Node<'_>, separator: &[u8]) -> Option<PageBytes> {
     node.lower(&mut lower);
     let page = part(node, 0..at, Fences { lower: &lower, upper: Some(separator) })?;
     NodeMut::of(&page).include(node.included());
+    NodeMut::of(&page).be_part_of(node);
     Some(page)
 }
 
-/// True if a node can be [`cut`] at `separator` whatever records it has: so no image of it is
-/// logged. A fence may be longer than the one before. Three records fit beside any fences; if there
-/// are more, the keys of four have to become as much shorter.
+/// True if any older state of a node that recovery may find can be [`cut`] at `separator`: so no
+/// image of the half is logged. A node that has not shrunk had no other records below the separator
+/// than the half has. One that has may have had any. A fence may be longer than the one before.
+/// Three records fit beside any fences; if there are more, the keys of four have to become as much
+/// shorter.
 fn can_be_cut(node: Node<'_>, separator: &[u8]) -> bool {
+    !node.has_shrunk() || has_room_for_fence(node, separator)
+}
+
+/// True if a node can be cut at `separator` whatever records it has.
+fn has_room_for_fence(node: Node<'_>, separator: &[u8]) -> bool {
     let (mut lower, mut upper) = (Vec::new(), Vec::new());
     node.lower(&mut lower);
     node.upper(&mut upper);
