@@ -414,7 +414,7 @@ mod tests {
             }
             node.include(3);
             node.raise_position(5);
-            if can_be_cut(Node::of(&page), &separator) {
+            if has_room_for_fence(Node::of(&page), &separator) {
                 let left = cut(Node::of(&page), &separator);
                 prop_assert!(left.is_some());
                 let left = left.unwrap();
@@ -450,7 +450,7 @@ mod tests {
         for _ in 0..1000 {
             let page = leaf_of_random_keys(&mut rng);
             let (at, separator) = near_middle(Node::of(&page));
-            images += u32::from(!can_be_cut(Node::of(&page), &separator));
+            images += u32::from(!has_room_for_fence(Node::of(&page), &separator));
             farthest = farthest.max(at.abs_diff(34));
         }
         assert!(images < 40, "{images} of 1,000");
