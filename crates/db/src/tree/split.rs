@@ -426,6 +426,62 @@ mod tests {
         }
     }
 
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        /// Numbers of records and their lengths. Those of the older state are the first.
+        #[test]
+        fn an_older_state_of_a_node_that_has_not_shrunk_is_cut(
+            records in prop::collection::vec((0..400u32, 0..200usize), 20..400),
+            older in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(),
+            long in 0..LONGEST_KEY,
+        ) {
+            let key = |n: u32| [&vec![1; if n < 200 { 1 } else { long }], &n.to_be_bytes()[..]].concat();
+            let page = PageBytes::new();
+            let mut node = NodeMut::format(&page, 7, 0, Fences { lower: &[], upper: None });
+            let (mut states, mut has_shrunk) = (vec![page.clone()], false);
+            for (n, len) in records {
+                let (key, value) = (key(n), vec![n as u8; len]);
+                let (index, found) = node.node().search(&key);
+                let before = if found { node.node().slot(index).value_len() } else { 0 };
+                let record = Record { value: &value, flags: 0 };
+                // A shorter one would make it shrink.
+                let is_put = before <= len && match found {
+                    true => node.set_value(index, &key, record),
+                    false => node.insert(index, &key, record),
+                };
+                has_shrunk |= node.node().has_shrunk();
+                states.extend(is_put.then(|| page.clone()));
+            }
+            prop_assert!(!has_shrunk);
+            let count = node.node().count();
+            prop_assume!(count > 1);
+            let at = 1 + at.index(count - 1);
+            let separator = separator_before(node.node(), at);
+            if let Some(halves) = Halves::at(node.node(), at, separator) {
+                prop_assert!(can_be_cut(node.node(), &halves.separator));
+                let older = older.get(&states);
+                let left = cut(Node::of(older), &halves.separator);
+                prop_assert!(left.is_some());
+                prop_assert!(!Node::of(&left.unwrap()).has_shrunk());
+            }
+        }
+    }
+
+    #[test]
+    fn a_half_that_is_cut_has_shrunk_if_its_node_had() {
+        let page = PageBytes::new();
+        let mut node = NodeMut::format(&page, 7, 0, Fences { lower: &[], upper: None });
+        for key in [b"a", b"b", b"c"] {
+            node.push(key, Record { value: &[5; 40], flags: 0 });
+        }
+        node.set_all_hints();
+        node.bury(0);
+        let left = cut(node.node(), b"c").unwrap();
+        assert!(node.node().has_shrunk() && Node::of(&left).has_shrunk());
+        assert_eq!(Node::of(&left).level(), 0);
+    }
+
     /// A leaf full of records whose keys are random, cut out of a row of a million such keys.
     fn leaf_of_random_keys(rng: &mut SmallRng) -> Box<PageBytes> {
         let mut keys: Vec<u64> = (0..69).map(|_| rng.random_range(0..u64::MAX / 15_000)).collect();
