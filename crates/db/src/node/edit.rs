@@ -368,7 +368,7 @@ impl<'a> NodeMut<'a> {
     }
 
     /// True if a key is greater than those of all slots before `index`. Needs no hints.
-    fn is_behind(&self, index: usize, key: &[u8]) -> bool {
+    pub(super) fn is_behind(&self, index: usize, key: &[u8]) -> bool {
         let mut last = Vec::new();
         let before = index.checked_sub(1);
         before.is_none_or(|before| {

@@ -9,8 +9,8 @@ use super::slot::{Record, Slot};
 use super::view::Node;
 use crate::number::{put_number, take, take_number};
 
-/// Appends a node's content to `into`: what its slots tell besides the lengths of the records follows
-/// from these.
+/// Appends a node's content to `into`. There are no slots: heads and places follow from the records
+/// and their lengths, which most have in common with the one before.
 pub(crate) fn append_image(page: &PageBytes, into: &mut Vec<u8>) {
     let node = Node::of(page);
     into.extend_from_slice(&node.tree().to_le_bytes());
@@ -86,21 +86,16 @@ fn push_run(node: &mut NodeMut<'_>, count: usize, bytes: &mut &[u8]) -> Option<(
     if records == 0 || records > count - node.node().count() || value > GHOST {
         return None;
     }
-    let (mut key, mut before) = (Vec::new(), Vec::new());
+    let mut key = Vec::new();
     for _ in 0..records {
         let (record, rest) = bytes.split_at_checked(slot.bytes())?;
         *bytes = rest;
         key.clear();
         node.node().prefix(&mut key);
         key.extend_from_slice(&record[..key_len]);
-        before.clear();
-        if let Some(last) = node.node().count().checked_sub(1) {
-            node.node().key(last, &mut before);
-        }
-        let follows = node.node().count() == 0 || before < key;
+        let belongs = node.node().covers(&key) && node.is_behind(node.node().count(), &key);
         let record = Record { value: &record[key_len..], flags: slot.flags() };
-        let is_pushed = follows && node.node().covers(&key) && node.push(&key, record);
-        is_pushed.then_some(())?;
+        (belongs && node.push(&key, record)).then_some(())?;
     }
     Some(())
 }
