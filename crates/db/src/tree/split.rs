@@ -338,7 +338,8 @@ fn key_of(node: Node<'_>, index: usize) -> Vec<u8> {
 }
 
 /// The slot before which about half of the node's bytes lie, and the separator there: the shortest
-/// of those near the middle. A short one needs no image of the left half, and leaves room above.
+/// of those near the middle. A short one needs no image of the left half of a node that has shrunk,
+/// and leaves room above.
 /// A node that is split has two slots at least: it has no room for a record, and would have for the
 /// second.
 fn near_middle(node: Node<'_>) -> (usize, Vec<u8>) {
