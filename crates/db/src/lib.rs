@@ -70,6 +70,7 @@ mod logs;
 mod metrics;
 mod mvcc;
 mod node;
+mod number;
 mod options;
 mod overflow;
 mod pages;

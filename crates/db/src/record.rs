@@ -7,6 +7,7 @@
 use crate::layout::OVERFLOW_TREE;
 use crate::mvcc::{Change, Write, WriteKind, WriteSet};
 use crate::node::{LONGEST_KEY, OVERFLOW, REFERENCE};
+use crate::number::{put_number, take, take_number};
 use crate::overflow::Run;
 
 /// Pages got other contents, some were freed, and a node lost a child.
@@ -204,35 +205,6 @@ fn kind_tag(kind: WriteKind) -> u8 {
         WriteKind::Delete => 3,
         WriteKind::Patch => 4,
     }
-}
-
-/// Appends a number, seven bits in each byte, the lowest first; bytes with the highest bit are
-/// followed by another.
-fn put_number(mut number: usize, into: &mut Vec<u8>) {
-    while number >= 0x80 {
-        into.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    into.push(number as u8);
-}
-
-/// Reads a number below 2^35.
-fn take_number(bytes: &mut &[u8]) -> Option<usize> {
-    let mut number = 0;
-    for shift in (0..35).step_by(7) {
-        let [byte] = take::<1>(bytes)?;
-        number |= usize::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
-}
-
-fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
-    let (taken, rest) = bytes.split_first_chunk::<N>()?;
-    *bytes = rest;
-    Some(*taken)
 }
 
 /// A split: keys from `separator` on moved from one page to a new one on its right.

@@ -211,6 +211,9 @@ impl<'a> NodeMut<'a> {
         if has < slot.key_len() + record.value.len() {
             return false;
         }
+        if record.value.len() < slot.value_len() {
+            self.note_shrinking();
+        }
         self.forget(index);
         let slots_end = SLOTS + self.u16(COUNT) * SLOT;
         if self.u16(HEAP) - slots_end < slot.key_len() + record.value.len() {
@@ -218,6 +221,18 @@ impl<'a> NodeMut<'a> {
         }
         self.fill_slot(index, &key[self.u16(PREFIX)..], record);
         true
+    }
+
+    /// The node [has shrunk](Node::has_shrunk).
+    fn note_shrinking(&mut self) {
+        self.set_u16(STEPS_AND_LEVEL, self.page.u16_at(STEPS_AND_LEVEL) | SHRUNK);
+    }
+
+    /// This node has some of the records of another: it has shrunk if that had.
+    pub(crate) fn be_part_of(&mut self, other: Node<'_>) {
+        if other.has_shrunk() {
+            self.note_shrinking();
+        }
     }
 
     /// Gives the record's bytes back to the heap; its slot stays, empty.
@@ -246,6 +261,7 @@ impl<'a> NodeMut<'a> {
         debug_assert_eq!(self.node().level(), 0, "only leaves have ghosts");
         let slot = self.node().slot(index);
         if !slot.is_ghost() {
+            self.note_shrinking();
             self.set_u16(LIVE, (self.u16(LIVE) - slot.value_len()) as u16);
             self.alter_slot(index, slot.with_flags(GHOST));
             self.set_u16(GHOSTS, self.u16(GHOSTS) as u16 + 1);
@@ -261,6 +277,7 @@ impl<'a> NodeMut<'a> {
 
     /// Removes slot `index`.
     pub(crate) fn remove(&mut self, index: usize) {
+        self.note_shrinking();
         self.forget(index);
         let first = SLOTS / SLOT;
         self.page.remove_word(first + index, first + self.u16(COUNT));
@@ -351,7 +368,7 @@ impl<'a> NodeMut<'a> {
     }
 
     /// True if a key is greater than those of all slots before `index`. Needs no hints.
-    fn is_behind(&self, index: usize, key: &[u8]) -> bool {
+    pub(super) fn is_behind(&self, index: usize, key: &[u8]) -> bool {
         let mut last = Vec::new();
         let before = index.checked_sub(1);
         before.is_none_or(|before| {

@@ -15,7 +15,8 @@
 //!  48  lower u16 u16     offset and length of the lower fence: no key is smaller
 //!  52  upper u16 u16     of the upper fence: all keys are smaller; offset 0 means infinity
 //!  56  ascending u16 u8  where the last record was inserted, and how many came in order there
-//!  59  level u8          0 is a leaf
+//!  59  level u8          0 is a leaf; 128 more if records were removed or became shorter since the log
+//!                        had the node as an image
 //!  60  behind u32        how far before the position all records of the log are in the page, for
 //!                        sure: those between were perhaps on their way. The largest: not known
 //!  64  slots u64         from the lowest bit on: 12 bits of the offset, 10 of the key's length, 11 of
@@ -58,6 +59,8 @@ pub(super) const UPPER: usize = 52;
 pub(super) const ASCENDING: usize = 56;
 /// Offset of the number of insertions in order, and in the byte behind it of the level.
 pub(super) const STEPS_AND_LEVEL: usize = 58;
+/// Beside the level: the node has [shrunk](super::Node::has_shrunk).
+pub(super) const SHRUNK: u16 = 1 << 15;
 /// Offset of how far behind the position all records are in the page.
 pub(super) const BEHIND: usize = 60;
 /// Offset of the slots.

@@ -43,6 +43,12 @@ fn content(node: Node<'_>) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     records.collect()
 }
 
+/// Each record of a node, and how long it is.
+fn lengths(node: Node<'_>) -> BTreeMap<Vec<u8>, usize> {
+    let records = content(node).into_iter();
+    records.map(|(key, value)| (key, value.map_or(0, |value| value.len()))).collect()
+}
+
 /// Few cases and no file of failures under Miri, which is slow and sees no files.
 pub(super) fn config() -> ProptestConfig {
     match cfg!(miri) {
@@ -58,12 +64,14 @@ proptest! {
     fn a_node_holds_what_an_ordered_map_holds(
         prefix in proptest::collection::vec(any::<u8>(), 0..20),
         steps in proptest::collection::vec(step(), 0..if cfg!(miri) { 30 } else { 300 }),
+        cut in any::<prop::sample::Index>(),
     ) {
         let page = PageBytes::zeroed();
         let upper = [&prefix[..], &[0xff; 41]].concat();
         let fences = Fences { lower: &prefix, upper: Some(&upper) };
         let mut node = NodeMut::format(&page, 9, 0, fences);
         let mut map: BTreeMap<Vec<u8>, Option<Vec<u8>>> = BTreeMap::new();
+        let mut older = BTreeMap::new();
         for step in &steps {
             let (Step::Put(key, _) | Step::Bury(key) | Step::Remove(key) | Step::Patch(key, ..)) = step;
             let key = [&prefix[..], key].concat();
@@ -103,19 +111,29 @@ proptest! {
                 _ => {}
             }
             prop_assert!(node.node().is_sound());
+            let now = lengths(node.node());
+            let only_grew = older.iter().all(|(key, len)| now.get(key) >= Some(len));
+            prop_assert!(only_grew || node.node().has_shrunk());
+            older = now;
         }
         let expected: Vec<_> = map.into_iter().collect();
         prop_assert_eq!(&content(node.node()), &expected);
 
+        node.include(5);
         let mut image = Vec::new();
         append_image(&page, &mut image);
         let mut copy = [0; PAGE_BYTES];
         page.copy_to(&mut copy);
-        prop_assert_eq!(PAGE_BYTES - middle(&copy).len(), image.len() - 2);
+        prop_assert!(image.len() <= PAGE_BYTES - middle(&copy).len());
         image.push(7);
         let restored = PageBytes::zeroed();
         prop_assert_eq!(restore_image(&image, &restored), Some(&[7][..]));
-        prop_assert_eq!(&content(Node::of(&restored)), &expected);
+        let restored = Node::of(&restored);
+        prop_assert_eq!(&content(restored), &expected);
+        prop_assert_eq!(restored.has_fences(&prefix, Some(&upper)), (true, true));
+        prop_assert_eq!((restored.tree(), restored.level(), restored.included()), (9, 0, 5));
+        let cut = cut.index(image.len() - 1);
+        prop_assert_eq!(restore_image(&image[..cut], &PageBytes::zeroed()), None);
 
         let whole = PageBytes::zeroed();
         let mut all = NodeMut::format(&whole, 9, 0, Fences { lower: &[], upper: None });

@@ -71,7 +71,14 @@ impl<'a> Node<'a> {
     /// Levels below this one: 0 for a leaf.
     #[inline]
     pub(crate) fn level(self) -> usize {
-        usize::from(self.page.u16_at(STEPS_AND_LEVEL) >> 8)
+        usize::from((self.page.u16_at(STEPS_AND_LEVEL) & !SHRUNK) >> 8)
+    }
+
+    /// True if a record was removed or became shorter since the log had an image of the node. If
+    /// not, an older state that recovery may find has no record that this one lacks, and none that
+    /// is longer here.
+    pub(crate) fn has_shrunk(self) -> bool {
+        self.page.u16_at(STEPS_AND_LEVEL) & SHRUNK != 0
     }
 
     /// The number of slots.

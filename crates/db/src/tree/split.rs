@@ -169,8 +169,9 @@ impl Trees {
         right.edit().begin_records();
         let mut images = Vec::new();
         append_image(right.bytes(), &mut images);
-        if !can_be_cut(node.node(), &halves.separator) {
-            append_image(&halves.left, &mut images);
+        match can_be_cut(node.node(), &halves.separator) {
+            true => NodeMut::of(&halves.left).be_part_of(node.node()),
+            false => append_image(&halves.left, &mut images),
         }
         let split = Split {
             left: node.page(),
@@ -301,13 +302,21 @@ pub(super) fn cut(node: Node<'_>, separator: &[u8]) -> Option<PageBytes> {
     node.lower(&mut lower);
     let page = part(node, 0..at, Fences { lower: &lower, upper: Some(separator) })?;
     NodeMut::of(&page).include(node.included());
+    NodeMut::of(&page).be_part_of(node);
     Some(page)
 }
 
-/// True if a node can be [`cut`] at `separator` whatever records it has: so no image of it is
-/// logged. A fence may be longer than the one before. Three records fit beside any fences; if there
-/// are more, the keys of four have to become as much shorter.
+/// True if any older state of a node that recovery may find can be [`cut`] at `separator`: so no
+/// image of the half is logged. A node that has not shrunk had no other records below the separator
+/// than the half has. One that has may have had any. A fence may be longer than the one before.
+/// Three records fit beside any fences; if there are more, the keys of four have to become as much
+/// shorter.
 fn can_be_cut(node: Node<'_>, separator: &[u8]) -> bool {
+    !node.has_shrunk() || has_room_for_fence(node, separator)
+}
+
+/// True if a node can be cut at `separator` whatever records it has.
+fn has_room_for_fence(node: Node<'_>, separator: &[u8]) -> bool {
     let (mut lower, mut upper) = (Vec::new(), Vec::new());
     node.lower(&mut lower);
     node.upper(&mut upper);
@@ -329,7 +338,8 @@ fn key_of(node: Node<'_>, index: usize) -> Vec<u8> {
 }
 
 /// The slot before which about half of the node's bytes lie, and the separator there: the shortest
-/// of those near the middle. A short one needs no image of the left half, and leaves room above.
+/// of those near the middle. A short one needs no image of the left half of a node that has shrunk,
+/// and leaves room above.
 /// A node that is split has two slots at least: it has no room for a record, and would have for the
 /// second.
 fn near_middle(node: Node<'_>) -> (usize, Vec<u8>) {
@@ -405,7 +415,7 @@ mod tests {
             }
             node.include(3);
             node.raise_position(5);
-            if can_be_cut(Node::of(&page), &separator) {
+            if has_room_for_fence(Node::of(&page), &separator) {
                 let left = cut(Node::of(&page), &separator);
                 prop_assert!(left.is_some());
                 let left = left.unwrap();
@@ -415,6 +425,62 @@ mod tests {
                 prop_assert!((0..of.count()).all(|n| key_of(left, n) == key_of(of, n)));
             }
         }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        /// Numbers of records and their lengths. Those of the older state are the first.
+        #[test]
+        fn an_older_state_of_a_node_that_has_not_shrunk_is_cut(
+            records in prop::collection::vec((0..400u32, 0..200usize), 20..400),
+            older in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(),
+            long in 0..LONGEST_KEY,
+        ) {
+            let key = |n: u32| [&vec![1; if n < 200 { 1 } else { long }], &n.to_be_bytes()[..]].concat();
+            let page = PageBytes::new();
+            let mut node = NodeMut::format(&page, 7, 0, Fences { lower: &[], upper: None });
+            let (mut states, mut has_shrunk) = (vec![page.clone()], false);
+            for (n, len) in records {
+                let (key, value) = (key(n), vec![n as u8; len]);
+                let (index, found) = node.node().search(&key);
+                let before = if found { node.node().slot(index).value_len() } else { 0 };
+                let record = Record { value: &value, flags: 0 };
+                // A shorter one would make it shrink.
+                let is_put = before <= len && match found {
+                    true => node.set_value(index, &key, record),
+                    false => node.insert(index, &key, record),
+                };
+                has_shrunk |= node.node().has_shrunk();
+                states.extend(is_put.then(|| page.clone()));
+            }
+            prop_assert!(!has_shrunk);
+            let count = node.node().count();
+            prop_assume!(count > 1);
+            let at = 1 + at.index(count - 1);
+            let separator = separator_before(node.node(), at);
+            if let Some(halves) = Halves::at(node.node(), at, separator) {
+                prop_assert!(can_be_cut(node.node(), &halves.separator));
+                let older = older.get(&states);
+                let left = cut(Node::of(older), &halves.separator);
+                prop_assert!(left.is_some());
+                prop_assert!(!Node::of(&left.unwrap()).has_shrunk());
+            }
+        }
+    }
+
+    #[test]
+    fn a_half_that_is_cut_has_shrunk_if_its_node_had() {
+        let page = PageBytes::new();
+        let mut node = NodeMut::format(&page, 7, 0, Fences { lower: &[], upper: None });
+        for key in [b"a", b"b", b"c"] {
+            node.push(key, Record { value: &[5; 40], flags: 0 });
+        }
+        node.set_all_hints();
+        node.bury(0);
+        let left = cut(node.node(), b"c").unwrap();
+        assert!(node.node().has_shrunk() && Node::of(&left).has_shrunk());
+        assert_eq!(Node::of(&left).level(), 0);
     }
 
     /// A leaf full of records whose keys are random, cut out of a row of a million such keys.
@@ -441,7 +507,7 @@ mod tests {
         for _ in 0..1000 {
             let page = leaf_of_random_keys(&mut rng);
             let (at, separator) = near_middle(Node::of(&page));
-            images += u32::from(!can_be_cut(Node::of(&page), &separator));
+            images += u32::from(!has_room_for_fence(Node::of(&page), &separator));
             farthest = farthest.max(at.abs_diff(34));
         }
         assert!(images < 40, "{images} of 1,000");

@@ -379,3 +379,48 @@ fn commit_is_small(db: &Db, table: Table, count: u32, size: usize) -> bool {
     let core = db.core();
     !matches!(core.admit(transaction.writes(), 0, false), Err(DbError::TooLarge { .. }))
 }
+
+/// Keys of many lengths in scattered order: fences become longer, and keys shorter in their leaves.
+fn scattered(n: u32) -> Vec<u8> {
+    let hash = n.wrapping_mul(0x9e37_79b1);
+    [&hash.to_be_bytes()[..], &vec![7; (hash >> 3) as usize % 40]].concat()
+}
+
+#[test]
+fn leaves_that_were_written_before_they_were_split_again_and_again_are_cut_after_a_crash() {
+    let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
+    let device: Arc<dyn Device> = in_memory(&shape).unwrap();
+    Db::create(&device, &Create { log_bytes: Some(8 << 20), ..Create::default() }).unwrap();
+    let open = || {
+        let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+        Db::open(&device, &Options { recovery_bytes: Some(4 << 20), ..quiet }).unwrap()
+    };
+    let put = |db: &Db, numbers: std::ops::Range<u32>, len: usize| {
+        for n in numbers {
+            let mut transaction = db.begin().unwrap();
+            transaction.put(db.table("t").unwrap(), &scattered(n), &vec![n as u8; len]).unwrap();
+            transaction.commit_soon().unwrap();
+        }
+    };
+    let db = open();
+    db.create_table("t").unwrap();
+    put(&db, 0..2000, 40);
+    db.close().unwrap();
+    let db = open();
+    put(&db, 2000..12_000, 40);
+    // Some leaves shrink before they are split.
+    put(&db, 4000..5000, 10);
+    put(&db, 12_000..16_000, 40);
+    db.core().trees.wal().wait(db.core().trees.wal().end()).unwrap();
+    drop(db);
+    let db = open();
+    assert!(db.recovered().structure > 150, "{:?}", db.recovered());
+    let look = db.begin_read().unwrap();
+    for n in 0..16_000 {
+        let len = if (4000..5000).contains(&n) { 10 } else { 40 };
+        let value = look.get(db.table("t").unwrap(), &scattered(n)).unwrap();
+        assert_eq!(value, Some(vec![n as u8; len]), "{n}");
+    }
+    let check = db.check().unwrap();
+    assert!(check.findings.is_empty(), "{:?}", check.findings);
+}

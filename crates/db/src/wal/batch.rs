@@ -6,6 +6,7 @@
 
 use super::error::WalError;
 use super::lsn::Lsn;
+use crate::number::{MOST_BYTES, number_bytes, take_number};
 
 /// Unit of everything the log writes, in bytes.
 pub(super) const BLOCK: u64 = 4096;
@@ -26,8 +27,8 @@ pub(super) const VERSION: u32 = 1;
 /// In place of a number that does not exist.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Bytes before a record's payload: its length, of 4 bytes, and its kind.
-pub(super) const RECORD: usize = 5;
+/// Bytes before a record's payload at most: its kind, and its length as a number.
+pub(super) const RECORD: usize = 1 + MOST_BYTES;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"FRWL");
 
@@ -206,6 +207,20 @@ pub(super) fn word(bytes: &[u8]) -> u32 {
     let mut word = [0; 4];
     word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
     u32::from_le_bytes(word)
+}
+
+/// Bytes of a record with a payload of so many.
+pub(super) fn record_bytes(payload: usize) -> usize {
+    1 + number_bytes(payload) + payload
+}
+
+/// The kind of the record that begins so, where its payload begins, and where it ends. None if too
+/// little of it is there to say, or it is none.
+pub(super) fn record_at(bytes: &[u8]) -> Option<(u8, usize, usize)> {
+    let (&kind, mut rest) = bytes.split_first()?;
+    let payload = take_number(&mut rest)?;
+    let begin = bytes.len() - rest.len();
+    Some((kind, begin, begin + payload))
 }
 
 #[cfg(test)]

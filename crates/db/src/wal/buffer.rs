@@ -4,10 +4,11 @@
 //! release of records; a wait for an appended record never does. An owner that must make records
 //! durable before it can release others does not deadlock.
 
-use super::batch::{BLOCK, BODY, RECORD};
+use super::batch::{BLOCK, BODY, RECORD, record_bytes};
 use super::error::WalError;
 use super::lsn::Lsn;
 use super::writer::Writer;
+use crate::number::put_number;
 
 /// Blocks that records leave to batches which say what was released; of small zones half of one.
 /// So many times in a row a crash may tear such a batch in a full log, each time it is opened.
@@ -152,7 +153,7 @@ impl Buffer {
 
     /// True if a record with `payload` bytes may be appended now.
     pub(super) fn admits(&self, payload: usize) -> bool {
-        let bytes = self.pending.len() + RECORD + payload;
+        let bytes = self.pending.len() + record_bytes(payload);
         let fits = self.pending.is_empty() || self.begun + bytes <= self.most_pending;
         fits && payload <= self.largest_record
             && cost(bytes) <= self.free
@@ -162,7 +163,7 @@ impl Buffer {
 
     /// The end of a record with a payload of `bytes`, if it is the next.
     pub(super) fn end_with(&self, bytes: usize) -> Lsn {
-        self.end + (RECORD + bytes) as u64
+        self.end + record_bytes(bytes) as u64
     }
 
     /// Appends a record that was admitted, and ends at `end`.
@@ -174,8 +175,8 @@ impl Buffer {
             parts.iter().map(|part| part.len()).sum::<usize>(),
             "a record's length"
         );
-        self.pending.extend_from_slice(&(bytes as u32).to_le_bytes());
         self.pending.push(kind);
+        put_number(bytes, &mut self.pending);
         parts.iter().for_each(|part| self.pending.extend_from_slice(part));
         self.end = end;
         self.records += 1;

@@ -1,6 +1,6 @@
 //! The write-ahead log of a database, in zones of its own.
 //!
-//! The log is a stream of records, `[length u32][kind u8][payload]`. It reaches the device in
+//! The log is a stream of records, `[kind u8][length][payload]`. It reaches the device in
 //! *batches*, each what one append to a zone writes: a head and a part of the stream, padded to
 //! whole blocks, or cut off at the end of one. It is compressed where that takes fewer blocks;
 //! positions count the stream as it is. Records may cross batches and zones. All numbers are

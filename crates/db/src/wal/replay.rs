@@ -2,7 +2,7 @@
 
 use frostline_zone::Device;
 
-use super::batch::{BLOCK, Head, RECORD, word};
+use super::batch::{BLOCK, Head, RECORD, record_at};
 use super::chain::{Chain, LogExtent};
 use super::error::WalError;
 use super::lsn::Lsn;
@@ -90,7 +90,8 @@ impl Records {
                 return Ok(());
             }
             let record = &record[..length as usize];
-            visit(self.at + length, record[4], &record[RECORD..])?;
+            let (kind, begin, _) = record_at(record).unwrap_or_default();
+            visit(self.at + length, kind, &record[begin..])?;
             self.at += length;
             if is_carried {
                 carry.clear();
@@ -104,10 +105,10 @@ impl Records {
 
     /// Bytes of the record that begins so; if too little of it is there to say, more than that.
     fn length(&self, record: &[u8], head: &Head) -> Result<u64, WalError> {
-        if record.len() < RECORD {
-            return Ok(RECORD as u64);
-        }
-        let length = RECORD as u64 + u64::from(word(record));
+        let length = match record_at(record) {
+            None if record.len() < RECORD => return Ok(record.len() as u64 + 1),
+            found => found.map_or(u64::MAX, |(.., end)| end as u64),
+        };
         if length > self.end - self.at {
             return Err(head.damaged(self.at, "a record is longer than the log"));
         }

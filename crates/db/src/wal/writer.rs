@@ -19,7 +19,7 @@ use frostline_store::compression::Compressor;
 use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneInfo, ZoneState};
 
 use super::batch::Packing;
-use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, NONE, RECORD, VERSION, word};
+use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, NONE, VERSION, record_at};
 use super::buffer::Mark;
 use super::chain::Chain;
 use super::error::WalError;
@@ -412,7 +412,8 @@ impl Boundaries<'_> {
         let first = if begins { relative(self.at) } else { NONE };
         let mut last = if self.at == to && to > from { relative(to) } else { NONE };
         while self.at < to {
-            self.at += RECORD + word(&self.bytes[self.at..]) as usize;
+            let record = record_at(&self.bytes[self.at..]);
+            self.at += record.map(|(.., end)| end).expect("records are written as wholes");
             if self.at <= to {
                 last = relative(self.at);
             }

@@ -21,7 +21,7 @@ const INLINE: WalOptions = WalOptions {
 const ZONE: u64 = 10;
 
 /// Bytes of a head, and of a record's own head.
-const HEADS: u64 = 104 + 5;
+const HEADS: u64 = 104 + 3;
 
 /// A log whose batches are one page each, the first that of its format: where their records end.
 fn written(records: u64, bytes: usize) -> (Arc<Faulty>, Vec<Lsn>) {
