@@ -50,7 +50,7 @@
 //! Found and changed in memory (`tree/`), without latches on the way down; logged before that
 //! (`transaction/`, `wal/`); given up and written when its memory is needed, with its hotness
 //! record (`pool/`); placed, cleaned and read back by the store; recovered from the log
-//! (`recovery.rs`). docs/database.md has the formats, and argues why no crash loses a commit.
+//! (`recovery/`). docs/database.md has the formats, and argues why no crash loses a commit.
 
 mod admission;
 mod aio;
