@@ -75,6 +75,12 @@ impl<S: Scheme> ZoneLog<S> {
         self.scheme.on_victim(&victim, &self.zones.view(self.now));
     }
 
+    /// The pages of a victim are about to be copied, and those that an engine had newer were
+    /// written.
+    pub fn copying_begins(&mut self, zone: u32) {
+        self.policy.copying_begins(&self.zones.view(self.now), zone);
+    }
+
     /// Frees a victim whose pages are all copied. False, without effect, while it holds a valid
     /// page.
     pub fn release(&mut self, zone: u32) -> bool {

@@ -9,6 +9,7 @@ mod cost_benefit;
 mod d_choices;
 mod fifo;
 mod greedy;
+mod newer;
 mod random;
 mod shortlist;
 mod survival;
@@ -35,6 +36,10 @@ pub trait VictimPolicy: Send {
     fn pick_watched(&mut self, zones: &ZoneView<'_>, _watch: &mut Watch) -> Option<u32> {
         self.pick(zones)
     }
+
+    /// The pages of a picked zone are about to be copied. Those of which an engine had newer
+    /// versions were written instead, and are garbage now. Only a store with such an engine tells.
+    fn copying_begins(&mut self, _zones: &ZoneView<'_>, _zone: u32) {}
 }
 
 type Build = fn(&mut Params, u64) -> Result<Box<dyn VictimPolicy>, BuildError>;

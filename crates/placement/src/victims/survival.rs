@@ -16,6 +16,9 @@
 //! A zone whose pages die right now is left alone until they have died, even if zones like it gain
 //! nothing by waiting: g is at least the rate at which the zone's own pages died lately.
 //!
+//! Pages that have newer versions in an engine's memory are garbage as well: E counts the share of
+//! them that was seen in victims whose pages died at such a rate.
+//!
 //! Scores are kept, so that a choice among many zones is soon made. Zones are scored in stretches
 //! of 32: a stretch is scored again when its zones gained a sixteenth of a zone in garbage, when
 //! one was freed or came into another bucket of ages, and when rates have changed. The best stretch
@@ -28,6 +31,7 @@
 //! After a restart the table is learned anew; until then h is one over the age, which comes close
 //! to cost-benefit.
 
+use super::newer::Newer;
 use super::{PolicyInfo, VictimPolicy, best_by};
 use crate::ZoneView;
 use crate::survival::ages::{AGES, Ages, decay};
@@ -151,6 +155,7 @@ pub(super) struct SurvivalPolicy {
     next: usize,
     /// The stretch of the last choice.
     chosen: usize,
+    newer: Newer,
 }
 
 /// Neighbouring zones, as they were when they were last scored. They are scored again when they
@@ -176,12 +181,21 @@ impl VictimPolicy for SurvivalPolicy {
             self.look(zones, ages, elapsed);
         }
         self.score_changed(zones, ages);
-        self.best(zones, ages).or_else(|| {
+        let picked = self.best(zones, ages).or_else(|| {
             // Zones may have got their first garbage since their stretch was scored.
             self.stretches.clear();
             self.score_changed(zones, ages);
             self.best(zones, ages)
-        })
+        })?;
+        if zones.valid(picked) > 0 {
+            let rate = self.zone_rate(zones, ages, picked, zones.age(picked));
+            self.newer.picked(zones, picked, rate);
+        }
+        Some(picked)
+    }
+
+    fn copying_begins(&mut self, zones: &ZoneView<'_>, zone: u32) {
+        self.newer.copying_begins(zones, zone);
     }
 }
 
@@ -201,6 +215,7 @@ impl SurvivalPolicy {
             group_tops: Vec::new(),
             next: 0,
             chosen: 0,
+            newer: Newer::default(),
         }
     }
 
@@ -288,10 +303,18 @@ impl SurvivalPolicy {
         if zones.valid(zone) == 0 {
             return f32::MAX;
         }
-        let empty = zones.garbage(zone) as f32 / zones.zone_pages() as f32;
-        let rate = self.rate(ages, zones.class(zone), age, empty);
+        let (garbage, rate) =
+            (share_of_garbage(zones, zone), self.zone_rate(zones, ages, zone, age));
+        let empty = garbage + (1.0 - garbage) * self.newer.share(rate);
+        empty * empty / ((1.0 - empty) * rate)
+    }
+
+    /// The rate of gain of a zone.
+    #[inline(always)]
+    fn zone_rate(&mut self, zones: &ZoneView<'_>, ages: Ages, zone: u32, age: u32) -> f32 {
+        let rate = self.rate(ages, zones.class(zone), age, share_of_garbage(zones, zone));
         let own = self.recent(zones, zone).hazard(rate, OWN_PRIOR);
-        empty * empty / ((1.0 - empty) * rate.max(own))
+        rate.max(own)
     }
 
     /// Recent deaths and exposure of a zone's pages. Both are 0 if only a sample of zones is seen, or
@@ -406,6 +429,11 @@ impl SurvivalPolicy {
         });
         Curve { hazards, survivals: std::array::from_fn(|a| decay(hazards[a] * ages.width(a))) }
     }
+}
+
+#[inline(always)]
+fn share_of_garbage(zones: &ZoneView<'_>, zone: u32) -> f32 {
+    zones.garbage(zone) as f32 / zones.zone_pages() as f32
 }
 
 /// The place of the first of the highest scores.

@@ -33,6 +33,12 @@ impl State {
         victims
     }
 
+    /// The pages of a victim are about to be copied, and those that an engine had newer were
+    /// written.
+    pub(crate) fn copying_begins(&mut self, zone: u32) {
+        self.volume.log_mut().copying_begins(zone);
+    }
+
     /// True if the last cleaning found no victim, and nothing became garbage since.
     pub(crate) fn nothing_to_clean(&self) -> bool {
         self.nothing_to_clean

@@ -62,6 +62,10 @@ impl Cleaner {
         for valid in chunks.iter_mut().flatten() {
             valid.retain(|v| rewritten.binary_search(&page_of(v)).is_err());
         }
+        // Where deltas are written, a page written anew is an image, and costs as much as a copy.
+        if self.core.layout.sizes.first_delta() == 0 {
+            self.core.state()?.copying_begins(zone);
+        }
         Ok(())
     }
 
