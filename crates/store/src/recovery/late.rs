@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frostline_zone::{AlignedBuf, ZoneInfo, ZoneState};
+use frostline_zone::{AlignedBuf, ZoneInfo, ZoneRead, ZoneState};
 
 use super::log::first_missing;
 use super::run::{Gap, Recovery};
@@ -16,6 +16,9 @@ use crate::format::records::{NO_LBA, Sizes};
 use crate::format::{Group, MOST_MARKS, Note, PAGE, Witness};
 use crate::{Loss, StoreError};
 
+/// Headers that are read together, at most.
+const TOGETHER: usize = 64;
+
 /// A chunk in a zone that nothing names.
 struct UnnamedChunk {
     device_zone: u32,
@@ -27,11 +30,13 @@ impl Recovery<'_> {
     /// The chunks written since the checkpoint, in every zone that could hold one.
     pub(super) fn late_chunks(&mut self) -> Result<Vec<PostCheckpointChunk>, StoreError> {
         let mut chunks = Vec::new();
+        self.scan_together(&mut chunks)?;
         for epoch in 0..self.epochs.len() {
             if !self.epochs[epoch].ended {
                 self.scan_zone(epoch, &mut chunks)?;
             }
         }
+        chunks.sort_by_key(|chunk| (chunk.epoch, chunk.start));
         // A chunk that is not known to have been durable may be torn: a page counts if it is whole.
         let unnamed = match self.salvage {
             None => self.chunks_of_unnamed_zones()?,
@@ -248,10 +253,10 @@ impl Recovery<'_> {
             return Ok(());
         }
         loop {
-            self.scan_chunks(index, written, chunks)?;
+            self.scan_chunks(index, chunks)?;
             let behind = self.chunk_behind(&self.epochs[index], written)?;
             match behind {
-                Some((page, head)) if self.pass_over(index, page, &head, chunks) => {}
+                Some((page, head)) if self.pass_over(index, page, &head) => {}
                 _ => {
                     self.epochs[index].behind = behind.map(|(_, head)| head.seq);
                     break;
@@ -270,87 +275,142 @@ impl Recovery<'_> {
         Ok(())
     }
 
+    /// Takes the chunks of all zones side by side, each zone's up to the first one whose header is
+    /// not sound as it is read first.
+    fn scan_together(&mut self, chunks: &mut Vec<PostCheckpointChunk>) -> Result<(), StoreError> {
+        let mut bytes = AlignedBuf::zeroed(TOGETHER * PAGE);
+        let (mut zones, mut waiting) = (Vec::new(), 0..self.epochs.len());
+        loop {
+            let more = TOGETHER - zones.len();
+            zones.extend(waiting.by_ref().filter(|&index| self.has_more(index)).take(more));
+            if zones.is_empty() {
+                return Ok(());
+            }
+            let place = |index: usize| (self.epochs[index].device_zone, self.epochs[index].pages);
+            let mut reads: Vec<_> = zones
+                .iter()
+                .map(|&index| place(index))
+                .zip(bytes.chunks_mut(PAGE))
+                .map(|((zone, page), buffer)| ZoneRead {
+                    zone,
+                    offset: u64::from(page) * PAGE as u64,
+                    buffer,
+                })
+                .collect();
+            // Who reads them one by one finds out which of them can't be read.
+            if of_zone(self.engine.core.device.read_all(&mut reads))?.is_err() {
+                return Ok(());
+            }
+            let mut pages = bytes.chunks(PAGE);
+            zones.retain(|&index| {
+                let page = pages.next().expect("one for each zone");
+                self.take_chunk(index, page, chunks) && self.has_more(index)
+            });
+        }
+    }
+
+    /// Pages of a zone's device that are written.
+    fn written(&self, index: usize) -> u32 {
+        let info = self.info[self.epochs[index].device_zone as usize];
+        (info.write_pointer / PAGE as u64) as u32
+    }
+
+    /// True if there may be a chunk behind those of a zone that were taken.
+    fn has_more(&self, index: usize) -> bool {
+        let epoch = &self.epochs[index];
+        let is_there = self.info[epoch.device_zone as usize].state != ZoneState::Offline;
+        !epoch.ended && is_there && epoch.pages < self.written(index)
+    }
+
     /// Takes the chunks of a zone, up to the first one whose header can't be read.
     fn scan_chunks(
         &mut self,
         index: usize,
-        written: u32,
         chunks: &mut Vec<PostCheckpointChunk>,
     ) -> Result<(), StoreError> {
-        let fixed = self.engine.core.layout.fixed;
-        let epoch = &mut self.epochs[index];
+        let engine = self.engine;
         let mut page = AlignedBuf::zeroed(PAGE);
-        while epoch.pages < written {
-            let at = u64::from(epoch.pages) * PAGE as u64;
-            let (zone, opening) = (epoch.device_zone, epoch.opening);
-            let sizes = self.engine.core.layout.sizes;
-            let before = epoch.late.last().copied().unwrap_or(0);
-            let ours = |head: &ChunkHead| {
-                (head.opening, head.first) == (opening, epoch.used)
-                    && head.seq > before
-                    && (1..=MOST_RECORDS).contains(&head.records)
-                    && (1..=sizes.page_units()).contains(&head.header)
-            };
-            let (store, start) = (self.engine.core.store, epoch.pages);
-            let sound = |page: &[u8]| {
-                ChunkHead::at(page, store, zone, start).is_some_and(|(head, _)| ours(&head))
-            };
-            let read =
-                of_zone(read_verified(&*self.engine.core.device, zone, at, &mut page, &sound))?;
+        while self.epochs[index].pages < self.written(index) {
+            let (zone, start) = (self.epochs[index].device_zone, self.epochs[index].pages);
+            let at = u64::from(start) * PAGE as u64;
+            let sound = |page: &[u8]| self.header(index, page).is_some();
+            let read = of_zone(read_verified(&*engine.core.device, zone, at, &mut page, &sound))?;
             if let Err(error) = &read {
                 self.missing.push(Loss::new(zone, format!("can't be read: {error}")));
             }
-            let found = || ChunkHead::at(&page, store, zone, start);
-            let found = read.ok().and_then(|()| found()).filter(|(head, _)| ours(head));
-            let Some((head, body)) = found else { break };
-            let hotness = self.engine.core.layout.has_hotness();
-            let Some((mut records, _)) = head.records(body, sizes, hotness) else {
-                if let Some(salvage) = &mut self.salvage {
-                    salvage.beyond = salvage.beyond.max(page_beyond(&head, body, sizes, hotness));
-                }
-                break;
-            };
-            let units: u32 = records.iter().map(|record| sizes.units_of(record.bytes.into())).sum();
-            let pages = units.div_ceil(sizes.page_units());
-            if pages > fixed.zone_pages - epoch.used {
+            if read.is_err() || !self.take_chunk(index, &page, chunks) {
                 break;
             }
-            let there = (written - epoch.pages) * sizes.page_units() - head.header;
-            let ends = sizes.extents(0, 0, &records).map(|(at, _)| at.slot.offset + at.units);
-            let whole = ends.take_while(|&end| end <= there).count();
-            let beyond = records.split_off(whole);
-            self.time = beyond.iter().map(|row| row.time).fold(self.time, u64::max);
-            self.dropped.extend(beyond.iter().map(|row| row.lba));
-            let (start, is_cut) = (epoch.pages, !beyond.is_empty());
-            let (group, witness) = (Group::of(body), Witness::of(body));
-            chunks.push(PostCheckpointChunk {
-                epoch: index,
-                start,
-                head,
-                group,
-                is_cut,
-                witness,
-                records,
-            });
-            epoch.chunks.push(ChunkPlace { first: head.first, start, header: head.header });
-            epoch.late.push(head.seq);
-            epoch.pages += 1 + head.pages;
-            epoch.used += pages;
-            // At the end of a zone, where a record did not fit, it may have counted as garbage.
-            epoch.padding += pages * sizes.page_units() - units;
         }
         Ok(())
     }
 
-    /// Goes on behind damaged headers of a zone that is to be salvaged. In their place are chunks
-    /// that reach up to the next one: as many as take its pages of the device, and one at least.
-    fn pass_over(
+    /// The header of the next chunk of a zone, if this page is it, and what is behind it in the
+    /// page.
+    fn header<'p>(&self, index: usize, page: &'p [u8]) -> Option<(ChunkHead, &'p [u8])> {
+        let (epoch, core) = (&self.epochs[index], &self.engine.core);
+        let before = epoch.late.last().copied().unwrap_or(0);
+        let found = ChunkHead::at(page, core.store, epoch.device_zone, epoch.pages);
+        found.filter(|(head, _)| {
+            (head.opening, head.first) == (epoch.opening, epoch.used)
+                && head.seq > before
+                && (1..=MOST_RECORDS).contains(&head.records)
+                && (1..=core.layout.sizes.page_units()).contains(&head.header)
+        })
+    }
+
+    /// Takes the next chunk of a zone; false if this page is not its header.
+    fn take_chunk(
         &mut self,
         index: usize,
-        page: u32,
-        next: &ChunkHead,
-        chunks: &[PostCheckpointChunk],
+        page: &[u8],
+        chunks: &mut Vec<PostCheckpointChunk>,
     ) -> bool {
+        let Some((head, body)) = self.header(index, page) else { return false };
+        let written = self.written(index);
+        let layout = &self.engine.core.layout;
+        let (sizes, hotness) = (layout.sizes, layout.has_hotness());
+        let Some((mut records, _)) = head.records(body, sizes, hotness) else {
+            if let Some(salvage) = &mut self.salvage {
+                salvage.beyond = salvage.beyond.max(page_beyond(&head, body, sizes, hotness));
+            }
+            return false;
+        };
+        let units: u32 = records.iter().map(|record| sizes.units_of(record.bytes.into())).sum();
+        let pages = units.div_ceil(sizes.page_units());
+        let epoch = &mut self.epochs[index];
+        if pages > layout.fixed.zone_pages - epoch.used {
+            return false;
+        }
+        let there = (written - epoch.pages) * sizes.page_units() - head.header;
+        let ends = sizes.extents(0, 0, &records).map(|(at, _)| at.slot.offset + at.units);
+        let whole = ends.take_while(|&end| end <= there).count();
+        let beyond = records.split_off(whole);
+        self.time = beyond.iter().map(|row| row.time).fold(self.time, u64::max);
+        self.dropped.extend(beyond.iter().map(|row| row.lba));
+        let (start, is_cut) = (epoch.pages, !beyond.is_empty());
+        let (group, witness) = (Group::of(body), Witness::of(body));
+        chunks.push(PostCheckpointChunk {
+            epoch: index,
+            start,
+            head,
+            group,
+            is_cut,
+            witness,
+            records,
+        });
+        epoch.chunks.push(ChunkPlace { first: head.first, start, header: head.header });
+        epoch.late.push(head.seq);
+        epoch.pages += 1 + head.pages;
+        epoch.used += pages;
+        // At the end of a zone, where a record did not fit, it may have counted as garbage.
+        epoch.padding += pages * sizes.page_units() - units;
+        true
+    }
+
+    /// Goes on behind damaged headers of a zone that is to be salvaged. In their place are chunks
+    /// that reach up to the next one: as many as take its pages of the device, and one at least.
+    fn pass_over(&mut self, index: usize, page: u32, next: &ChunkHead) -> bool {
         let (epoch, Some(salvage)) = (&mut self.epochs[index], &mut self.salvage) else {
             return false;
         };
@@ -365,7 +425,7 @@ impl Recovery<'_> {
         }
         let unknown = next.first - epoch.used;
         let what = format!("has a damaged header in page {}, of {unknown} pages", epoch.pages);
-        let last = chunks.last().filter(|chunk| chunk.epoch == index).map(|chunk| chunk.head.seq);
+        let last = epoch.late.last().copied();
         let unneeded = salvage.unneeded.get(&epoch.device_zone).copied();
         let after = last.or(unneeded).unwrap_or(0);
         let loss = Loss::new(epoch.device_zone, what);
