@@ -36,8 +36,8 @@ pub(crate) struct MemoryBudget {
     wanted: u32,
     /// Evictions when both sides were compared last.
     compared_at: u32,
-    /// Recovery has memory of the frames.
-    is_lent: bool,
+    /// Frames whose memory recovery has, and the fewest and the most without it.
+    lent: Option<(u32, (u32, u32))>,
 }
 
 impl MemoryBudget {
@@ -45,21 +45,30 @@ impl MemoryBudget {
     pub(crate) fn new(memory: &Division) -> Self {
         let bytes = memory.frames * FRAME_BYTES + memory.absent;
         let frames = (memory.limits.0 as u32, memory.limits.1 as u32);
-        MemoryBudget { bytes, frames, wanted: memory.frames as u32, compared_at: 0, is_lent: false }
+        MemoryBudget { bytes, frames, wanted: memory.frames as u32, compared_at: 0, lent: None }
     }
 
     /// Lends memory of frames, which are all free, to recovery. Returns its bytes.
     pub(crate) fn lend(&mut self, frames: &Frames) -> usize {
-        let left = (self.wanted / REPLAY_PART).max(FEWEST_FRAMES as u32).min(self.wanted);
+        let part = |frames: u32, of: u32| (frames / REPLAY_PART).max(FEWEST_FRAMES as u32).min(of);
+        let (left, (fewest, most)) = (part(self.wanted, self.wanted), self.frames);
+        let lent = self.wanted - left;
+        self.lent = Some((lent, self.frames));
+        self.bytes -= lent as usize * FRAME_BYTES;
+        (self.wanted, self.frames) = (left, (part(fewest, left), most - lent));
         frames.set_in_use(left);
-        self.is_lent = true;
-        (self.wanted - left) as usize * FRAME_BYTES
+        lent as usize * FRAME_BYTES
     }
 
     /// Takes back what was lent.
     pub(crate) fn take_back(&mut self, residency: &Residency) {
-        self.is_lent = false;
-        self.advance(residency);
+        if let Some((lent, (fewest, most))) = self.lent.take() {
+            self.bytes += lent as usize * FRAME_BYTES;
+            self.frames = (fewest, most);
+            self.wanted = (self.wanted + lent).clamp(fewest, most);
+            residency.ghosts().set_frames(self.ghost_frames());
+            self.advance(residency);
+        }
     }
 
     /// Frames of a move.
@@ -104,13 +113,10 @@ impl MemoryBudget {
     /// Makes the next step of a move of memory, or begins one. Pages leave frames before absent
     /// parts get their memory, and the other way round, so that both never take more than there is.
     pub(crate) fn advance(&mut self, residency: &Residency) {
-        if self.is_lent {
-            return;
-        }
         let (frames, absent) = (residency.frames(), residency.absent());
         let (in_use, bytes) = (frames.in_use(), self.absent());
         if self.wanted > in_use {
-            if absent.bytes() <= bytes {
+            if absent.bytes() <= bytes && frames.are_others_idle() {
                 frames.set_in_use(self.wanted);
             }
         } else if absent.most_bytes() < bytes {
