@@ -1,5 +1,7 @@
 //! Errors of devices, and of the stores and databases on them.
 
+use std::io::ErrorKind;
+
 use frostline_db::DbError;
 use frostline_db::wal::WalError;
 use frostline_log::LogError;
@@ -18,6 +20,9 @@ pub(crate) fn device_failure(uri: &str, error: &DeviceError) -> Failure {
     let why = error.to_string();
     match error {
         Shape { .. } => Failure::usage(uri, &why),
+        Open { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+            Failure::usage_line(why).hint("this user must be allowed to read and write there")
+        }
         // These errors begin with the name of the file or device.
         Open { .. } | NotADevice { .. } | NotPlain { .. } | Exists { .. } | Uri { .. } => {
             Failure::usage_line(why)
