@@ -32,12 +32,12 @@ pub(crate) struct MemoryBudget {
     bytes: usize,
     /// The fewest and the most frames in use.
     frames: (u32, u32),
-    /// Frames that are to be in use.
+    /// Frames that are to be in use, with those that are lent.
     wanted: u32,
+    /// Frames whose memory recovery has.
+    lent: u32,
     /// Evictions when both sides were compared last.
     compared_at: u32,
-    /// Frames whose memory recovery has, and the fewest and the most without it.
-    lent: Option<(u32, (u32, u32))>,
 }
 
 impl MemoryBudget {
@@ -45,30 +45,26 @@ impl MemoryBudget {
     pub(crate) fn new(memory: &Division) -> Self {
         let bytes = memory.frames * FRAME_BYTES + memory.absent;
         let frames = (memory.limits.0 as u32, memory.limits.1 as u32);
-        MemoryBudget { bytes, frames, wanted: memory.frames as u32, compared_at: 0, lent: None }
+        MemoryBudget { bytes, frames, wanted: memory.frames as u32, lent: 0, compared_at: 0 }
     }
 
     /// Lends memory of frames, which are all free, to recovery. Returns its bytes.
     pub(crate) fn lend(&mut self, frames: &Frames) -> usize {
-        let part = |frames: u32, of: u32| (frames / REPLAY_PART).max(FEWEST_FRAMES as u32).min(of);
-        let (left, (fewest, most)) = (part(self.wanted, self.wanted), self.frames);
-        let lent = self.wanted - left;
-        self.lent = Some((lent, self.frames));
-        self.bytes -= lent as usize * FRAME_BYTES;
-        (self.wanted, self.frames) = (left, (part(fewest, left), most - lent));
+        let left = (self.wanted / REPLAY_PART).max(FEWEST_FRAMES as u32).min(self.wanted);
+        self.lent = self.wanted - left;
         frames.set_in_use(left);
-        lent as usize * FRAME_BYTES
+        self.lent as usize * FRAME_BYTES
     }
 
     /// Takes back what was lent.
     pub(crate) fn take_back(&mut self, residency: &Residency) {
-        if let Some((lent, (fewest, most))) = self.lent.take() {
-            self.bytes += lent as usize * FRAME_BYTES;
-            self.frames = (fewest, most);
-            self.wanted = (self.wanted + lent).clamp(fewest, most);
-            residency.ghosts().set_frames(self.ghost_frames());
-            self.advance(residency);
-        }
+        self.lent = 0;
+        self.advance(residency);
+    }
+
+    /// Frames that pages are to have.
+    fn for_pages(&self) -> u32 {
+        self.wanted - self.lent
     }
 
     /// Frames of a move.
@@ -91,8 +87,12 @@ impl MemoryBudget {
     /// clearly more.
     fn next(&mut self, ghosts: &GhostHits) -> Option<u32> {
         let (fewest, most) = self.frames;
+        let fewest = match self.lent {
+            0 => fewest,
+            lent => fewest.max(lent + (fewest / REPLAY_PART).max(FEWEST_FRAMES as u32)),
+        };
         let evictions = ghosts.evictions();
-        if fewest == most || evictions.wrapping_sub(self.compared_at) < TURNS * self.wanted {
+        if fewest >= most || evictions.wrapping_sub(self.compared_at) < TURNS * self.for_pages() {
             return None;
         }
         self.compared_at = evictions;
@@ -115,9 +115,9 @@ impl MemoryBudget {
     pub(crate) fn advance(&mut self, residency: &Residency) {
         let (frames, absent) = (residency.frames(), residency.absent());
         let (in_use, bytes) = (frames.in_use(), self.absent());
-        if self.wanted > in_use {
+        if self.for_pages() > in_use {
             if absent.bytes() <= bytes && frames.are_others_idle() {
-                frames.set_in_use(self.wanted);
+                frames.set_in_use(self.for_pages());
             }
         } else if absent.most_bytes() < bytes {
             if frames.are_others_idle() {
@@ -127,13 +127,13 @@ impl MemoryBudget {
         } else if let Some(wanted) = self.next(residency.ghosts()) {
             self.wanted = wanted;
             residency.ghosts().set_frames(self.ghost_frames());
-            match wanted < in_use {
-                true => frames.set_in_use(wanted),
+            match self.for_pages() < in_use {
+                true => frames.set_in_use(self.for_pages()),
                 false => absent.set_most_bytes(self.absent()),
             }
         }
-        let most = frames.in_use() as usize * FRAME_BYTES + absent.most_bytes();
-        assert!(most <= self.bytes, "{most} bytes are promised of {}", self.bytes);
+        let taken = (frames.in_use() + self.lent) as usize * FRAME_BYTES + absent.most_bytes();
+        assert!(taken <= self.bytes, "{taken} bytes are promised of {}", self.bytes);
     }
 }
 

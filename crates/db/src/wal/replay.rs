@@ -79,40 +79,37 @@ impl Records {
         while !bytes.is_empty() {
             let mut carry = std::mem::take(&mut self.carry);
             // Whole in this part, as nearly all are: read where it lies.
-            let is_carried = !carry.is_empty() || self.length(bytes, head)? > bytes.len() as u64;
+            let is_carried = !carry.is_empty() || self.next_in(bytes, head)?.2 > bytes.len();
             if is_carried {
                 bytes = self.complete(&mut carry, bytes, head)?;
             }
             let record = if is_carried { &carry[..] } else { bytes };
-            let length = self.length(record, head)?;
-            if length > record.len() as u64 {
+            let (kind, begin, length) = self.next_in(record, head)?;
+            if length > record.len() {
                 self.carry = carry;
                 return Ok(());
             }
-            let record = &record[..length as usize];
-            let (kind, begin, _) = record_at(record).unwrap_or_default();
-            visit(self.at + length, kind, &record[begin..])?;
-            self.at += length;
+            let end = self.at + length as u64;
+            visit(end, kind, &record[begin..length])?;
+            self.at = end;
             if is_carried {
                 carry.clear();
                 self.carry = carry;
             } else {
-                bytes = &bytes[length as usize..];
+                bytes = &bytes[length..];
             }
         }
         Ok(())
     }
 
-    /// Bytes of the record that begins so; if too little of it is there to say, more than that.
-    fn length(&self, record: &[u8], head: &Head) -> Result<u64, WalError> {
-        let length = match record_at(record) {
-            None if record.len() < RECORD => return Ok(record.len() as u64 + 1),
-            found => found.map_or(u64::MAX, |(.., end)| end as u64),
+    /// The kind of the record that begins so, where its payload begins, and its bytes; if too little
+    /// of it is there to say, more bytes than that.
+    fn next_in(&self, bytes: &[u8], head: &Head) -> Result<(u8, usize, usize), WalError> {
+        let found = match record_at(bytes) {
+            None if bytes.len() < RECORD => return Ok((0, 0, bytes.len() + 1)),
+            found => found.filter(|&(.., end)| end as u64 <= self.end - self.at),
         };
-        if length > self.end - self.at {
-            return Err(head.damaged(self.at, "a record is longer than the log"));
-        }
-        Ok(length)
+        found.ok_or_else(|| head.damaged(self.at, "a record is longer than the log"))
     }
 
     /// Completes the beginning of a record from a part, as far as it goes, and returns the rest of
@@ -124,8 +121,8 @@ impl Records {
         head: &Head,
     ) -> Result<&'a [u8], WalError> {
         loop {
-            let missing = self.length(carry, head)?.saturating_sub(carry.len() as u64);
-            let (more, rest) = bytes.split_at(bytes.len().min(missing as usize));
+            let missing = self.next_in(carry, head)?.2.saturating_sub(carry.len());
+            let (more, rest) = bytes.split_at(bytes.len().min(missing));
             carry.extend_from_slice(more);
             bytes = rest;
             if more.is_empty() {

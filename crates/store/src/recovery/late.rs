@@ -247,7 +247,7 @@ impl Recovery<'_> {
     ) -> Result<(), StoreError> {
         let fixed = self.engine.core.layout.fixed;
         let info = self.info[self.epochs[index].device_zone as usize];
-        let written = (info.write_pointer / PAGE as u64) as u32;
+        let written = self.written(index);
         if info.state == ZoneState::Offline {
             self.epochs[index].ended = true;
             return Ok(());
@@ -297,7 +297,7 @@ impl Recovery<'_> {
                     buffer,
                 })
                 .collect();
-            // Who reads them one by one finds out which of them can't be read.
+            // `scan_zone` reads them again, one by one, and finds the one that can't be read.
             if of_zone(self.engine.core.device.read_all(&mut reads))?.is_err() {
                 return Ok(());
             }
