@@ -14,6 +14,7 @@ use crate::core::Core;
 use crate::layout::{DatabaseLayout, Label, log_id, read_label};
 use crate::logs::logs_behind;
 use crate::mvcc::{CommitWindow, Versions};
+use crate::node::SLOT_ARRAY;
 use crate::pages::Pages;
 use crate::pool::{Division, Pool};
 use crate::recovery::{Recovered, recover};
@@ -61,8 +62,9 @@ impl Databases {
         let whole = DatabaseLayout::new(device, store_zones, 0, 0)?;
         let Options { cleaning, compression, accept_loss, space, schemes, .. } = *options;
         let (mut logs, durable) = logs_behind(device, store_zones)?;
-        let map_bytes = Open::DEFAULT.map_bytes;
-        let open = Open { cleaning, map_bytes, space, compression, accept_loss, schemes, durable };
+        let (map_bytes, slots) = (Open::DEFAULT.map_bytes, Some(SLOT_ARRAY));
+        let open =
+            Open { cleaning, map_bytes, space, compression, slots, accept_loss, schemes, durable };
         let store = Arc::new(Store::open(whole.store, open)?);
         let label = read_label(&store)?;
         let divided = DatabaseLayout::new(device, store_zones, label.log_zones, label.instances)?;

@@ -181,13 +181,16 @@ fn content(records: Vec<Option<Vec<u8>>>) -> Option<Vec<u8>> {
 
 /// A page of its image: two bytes say where zeroes were left out, two how many. If the first two
 /// have their highest bit set, two more say how many bytes of LZ4 follow, or of zstd if the next
-/// bit is set as well; else the page's bytes do.
+/// bit is set as well; else the page's bytes do. If the third bit is set the page's slots are
+/// folded, and four bytes at the end say where they are.
 fn whole(image: Vec<u8>) -> Option<Vec<u8>> {
     if image.len() == PAGE {
         return Some(image);
     }
     let field = |at: usize| usize::from(u16::from_le_bytes([image[at], image[at + 1]]));
-    let (at, zeroes, len) = (field(0) & 0x3fff, field(2), PAGE.checked_sub(field(2))?);
+    let (at, zeroes) = (field(0) & 0x1fff, field(2));
+    let is_folded = field(0) & 0x2000 != 0;
+    let len = PAGE.checked_sub(zeroes)? + if is_folded { 4 } else { 0 };
     let short = || image.get(6..6 + field(4));
     let bytes = match field(0) >> 14 {
         0 => image.get(4..4 + len)?.to_vec(),
@@ -198,8 +201,42 @@ fn whole(image: Vec<u8>) -> Option<Vec<u8>> {
         }
         _ => return None,
     };
+    let (bytes, slots) = bytes.split_at_checked(PAGE - zeroes)?;
     let (before, behind) = bytes.split_at_checked(at)?;
-    Some([before, &vec![0; zeroes], behind].concat())
+    let page = [before, &vec![0; zeroes], behind].concat();
+    if is_folded { unfolded(page, slots) } else { Some(page) }
+}
+
+/// A page whose folded slots begin at the first of two numbers. The second is their count.
+fn unfolded(mut page: Vec<u8>, slots: &[u8]) -> Option<Vec<u8>> {
+    let number = |at: usize| usize::from(u16::from_le_bytes([slots[at], slots[at + 1]]));
+    let (begin, count) = (number(0), number(2));
+    let folded = page.get(begin..begin + 8 * count)?.to_vec();
+    let mut bit = 0;
+    let mut take = |bits: usize| -> Option<usize> {
+        let number = (0..bits).map(|n| {
+            let at = bit + n;
+            Some(usize::from(folded.get(at / 8)? >> (at % 8) & 1) << n)
+        });
+        let number = number.sum::<Option<usize>>();
+        bit += bits;
+        number
+    };
+    let (mut key, mut value, mut offset) = (0, 0, 0);
+    for slot in 0..count {
+        let mut known = |known: usize, bits: usize| match take(1)? {
+            1 => Some(known),
+            _ => take(bits),
+        };
+        key = known(key, 10)?;
+        value = known(value, 11)?;
+        offset = known((offset + 2 * PAGE - key - value) % PAGE, 12)?;
+        let head = (0..4).map(|n| if n < key { page.get(offset + n).copied() } else { None });
+        let head = head.fold(0, |head, byte| head << 8 | u64::from(byte.unwrap_or(0)));
+        let word = head >> 1 << 33 | (value << 22 | key << 12 | offset) as u64;
+        page[begin + 8 * slot..][..8].copy_from_slice(&word.to_le_bytes());
+    }
+    Some(page)
 }
 
 /// Decompresses a frame of zstd of at most `len` bytes. Each thread makes one context: that takes

@@ -71,6 +71,7 @@ pub use format::layout::chunk_shape_of;
 pub use format::packing::PageWrite;
 pub use format::page_delta::{DeltaWrite, PageDelta};
 pub use format::records::RecordKind;
+pub use format::slots::SlotArray;
 pub use loss::Loss;
 pub use options::{Cleaning, Compression, Durable, Format, Open};
 pub use recovery::Rebuilt;

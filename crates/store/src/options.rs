@@ -2,6 +2,8 @@
 
 use frostline_placement::registry::Registry;
 
+use crate::SlotArray;
+
 /// The options that a store is formatted with. They are recorded on the device, but for `schemes`
 /// and `force`.
 #[derive(Clone, Debug)]
@@ -106,6 +108,8 @@ pub struct Open {
     /// How images are compressed, where that makes them shorter. Where contents do not compress
     /// only some are tried.
     pub compression: Compression,
+    /// Where pages have slots, if they have: images leave out what follows from their records.
+    pub slots: Option<SlotArray>,
     /// Go on without synced pages that are missing, because their zone is offline or cut: they
     /// are lost for good, and reading them is an error. Otherwise such a store is not opened, and
     /// nothing on the device changes.
@@ -124,6 +128,7 @@ impl Open {
         map_bytes: usize::MAX,
         space: None,
         compression: Compression::Lz4,
+        slots: None,
         accept_loss: false,
         schemes: Registry::published(),
         durable: Durable { chunks: 0, notes: 0 },

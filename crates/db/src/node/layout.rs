@@ -29,6 +29,8 @@
 
 use std::ops::Range;
 
+use frostline_store::SlotArray;
+
 /// Offset of the log position.
 pub(super) const POSITION: usize = 0;
 /// Offset of the last write time.
@@ -67,6 +69,9 @@ pub(super) const BEHIND: usize = 60;
 pub(crate) const SLOTS: usize = 64;
 /// Bytes of a slot.
 pub(crate) const SLOT: usize = 8;
+
+/// Where a store finds the slots.
+pub(crate) const SLOT_ARRAY: SlotArray = SlotArray { at: SLOTS as u16, count_at: COUNT as u16 };
 
 /// In place of a slot's value length: the record was deleted, and has no value.
 pub(crate) const GHOST: u16 = 2047;

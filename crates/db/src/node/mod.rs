@@ -17,7 +17,8 @@ pub(crate) use edit::{Fences, NodeMut};
 pub(crate) use expected::Expected;
 pub(crate) use image::{append_image, clear_middle, middle, middle_words, restore_image};
 pub(crate) use layout::{
-    ACTIVITY_WORDS, GHOST, LONGEST_KEY, LONGEST_RECORD, OVERFLOW, REFERENCE, SLOT, SLOTS,
+    ACTIVITY_WORDS, GHOST, LONGEST_KEY, LONGEST_RECORD, OVERFLOW, REFERENCE, SLOT, SLOT_ARRAY,
+    SLOTS,
 };
 pub(crate) use page::{PAGE_BYTES, PageBytes};
 pub(crate) use slot::{Record, Slot};

@@ -279,3 +279,22 @@ fn values_that_become_short_give_pages_back() {
     let after = leaves(&db);
     assert!(after * 2 < before, "{after} of {before} leaves are left");
 }
+
+#[test]
+fn a_record_takes_three_bytes_on_the_device_beside_its_own() {
+    const RECORDS: u64 = 10_000;
+    let db = open(&device(4 << 20));
+    let table = db.create_table("small").unwrap();
+    let mut rng = SmallRng::seed_from_u64(1);
+    for n in 0..RECORDS {
+        let mut transaction = db.begin().unwrap();
+        transaction.put(table, &n.to_be_bytes(), &rng.random::<[u8; 24]>()).unwrap();
+        transaction.commit_soon().unwrap();
+    }
+    db.checkpoint().unwrap();
+    let bytes = db.store().stats().unwrap().written.user_bytes;
+    // Keys without what they begin with, values, heads of pages, and half a unit for each page.
+    let pages = u64::from(db.stats().unwrap().pages);
+    let least = RECORDS * (2 + 24) + pages * (64 + 32);
+    assert!(bytes < least + RECORDS * 3, "{bytes} for {least} in {pages} pages");
+}

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use frostline_zone::Device;
 
+use crate::StoreError;
 use crate::format::PAGE;
-use crate::format::compression::Compressor;
+use crate::format::image::Packer;
 use crate::format::layout::Layout;
 use crate::state::State;
 use crate::state::counters::Counters;
 use crate::sync::{Condvar, Mutex, MutexGuard, sleep};
-use crate::{Compression, StoreError};
 
 /// The state, locked.
 pub(crate) type Guard<'a> = MutexGuard<'a, State>;
@@ -25,8 +25,8 @@ pub(crate) struct Core {
     pub layout: Arc<Layout>,
     /// Number of the store.
     pub store: u64,
-    /// The compressor of images.
-    pub compressor: Compressor,
+    /// Packs images.
+    pub packer: Packer,
     /// Times of calls and of cleaning.
     pub counters: Counters,
     state: Mutex<State>,
@@ -38,12 +38,12 @@ pub(crate) struct Core {
 
 impl Core {
     /// The core of a store with this state.
-    pub(crate) fn new(device: Arc<dyn Device>, state: State, compression: Compression) -> Self {
+    pub(crate) fn new(device: Arc<dyn Device>, state: State, packer: Packer) -> Self {
         Core {
             device,
             layout: state.layout().clone(),
             store: state.store(),
-            compressor: Compressor::new(compression),
+            packer,
             counters: Counters::default(),
             state: Mutex::new(state),
             changed: Condvar::new(),

@@ -34,6 +34,7 @@ use std::sync::Arc;
 use frostline_zone::Device;
 
 use crate::format::delta::ChangedWords;
+use crate::format::image::Packer;
 use crate::state::State;
 use crate::{DeltaWrite, Open, PageDelta, PageRead, PageWrite, StoreError};
 use checkpointer::Checkpointer;
@@ -71,7 +72,7 @@ pub(crate) struct Engine {
 impl Engine {
     /// The engine of a store whose state was recovered.
     pub(crate) fn new(device: Arc<dyn Device>, state: State, log: MetaLog, open: &Open) -> Self {
-        let core = Arc::new(Core::new(device, state, open.compression));
+        let core = Arc::new(Core::new(device, state, Packer::new(open)));
         let metadata = Arc::new(Metadata::new(core.clone(), log));
         let loader = MapLoader::new(core.clone(), metadata.clone(), open.map_bytes);
         let loader = Arc::new(loader);

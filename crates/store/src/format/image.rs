@@ -1,11 +1,13 @@
-//! Images: pages as records, without their longest run of zeroes, and compressed where that saves
-//! an eighth.
+//! Images: pages as records, without their longest run of zeroes and without what their
+//! [slots](super::slots) repeat, and compressed where that saves an eighth.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::Compression;
 use crate::format::PAGE;
 use crate::format::compression::{Compressor, decompress_lz4, decompress_zstd};
+use crate::format::slots::{SlotArray, Slots};
+use crate::{Compression, Open};
 
 /// Bytes before the page's: where the zeroes begin and their number, 16 bits each.
 const HEAD: usize = 4;
@@ -16,6 +18,49 @@ const COMPRESSED: u16 = 1 << 15;
 
 /// Added as well if they are compressed with zstd, and not with LZ4.
 const ZSTD: u16 = 1 << 14;
+
+/// Added if the slots are folded. Where they are comes behind the page's bytes, and is compressed
+/// with them.
+const FOLDED: u16 = 1 << 13;
+
+/// How the images of a store become short.
+#[derive(Debug)]
+pub(crate) struct Packer {
+    compressor: Compressor,
+    slots: Option<SlotArray>,
+}
+
+impl Packer {
+    /// As a store is opened with.
+    pub(crate) fn new(open: &Open) -> Packer {
+        Packer { compressor: Compressor::new(open.compression), slots: open.slots }
+    }
+
+    /// The image of a page, for a store with units of so many bytes.
+    pub(crate) fn image<'a>(&self, page: &'a [u8], unit: usize) -> Cow<'a, [u8]> {
+        let plain = plain(page, unit, self.slots);
+        compress(&plain, unit, &self.compressor).map_or(plain, Cow::Owned)
+    }
+}
+
+/// The image of a page, not compressed.
+fn plain(page: &[u8], unit: usize, slots: Option<SlotArray>) -> Cow<'_, [u8]> {
+    let folded = slots.and_then(|array| folded(page, unit, array));
+    let image = folded.or_else(|| Some(ZeroRun::of(page, unit)?.pack(page)));
+    image.map_or(Cow::Borrowed(page), Cow::Owned)
+}
+
+/// The same with folded slots, if the page has some that can be, and that saves a unit.
+fn folded(page: &[u8], unit: usize, array: SlotArray) -> Option<Vec<u8>> {
+    let slots = array.of(page)?;
+    let page = slots.fold(page)?;
+    let hole = ZeroRun::of(&page, unit)?;
+    let mut image = hole.pack(&page);
+    image.extend(slots.to_bytes());
+    let kind = u16::from_le_bytes([image[0], image[1]]) | FOLDED;
+    image[..2].copy_from_slice(&kind.to_le_bytes());
+    (image.len().next_multiple_of(unit) < PAGE).then_some(image)
+}
 
 /// The zeroes that the image of a page leaves out; none if it is written whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,29 +129,32 @@ pub(crate) fn unpack(image: &[u8], page: &mut [u8]) -> bool {
         page.copy_from_slice(image);
         return true;
     }
-    let Some((&[a, b, c, d], rest)) = image.split_first_chunk::<HEAD>() else { return false };
-    let (at, len) = (u16::from_le_bytes([a, b]), usize::from(u16::from_le_bytes([c, d])));
-    let (kind, at) = (at & (COMPRESSED | ZSTD), usize::from(at & !(COMPRESSED | ZSTD)));
-    if at + len > PAGE {
-        return false;
+    try_unpack(image, page).is_some()
+}
+
+fn try_unpack(image: &[u8], page: &mut [u8]) -> Option<()> {
+    let (&[a, b, c, d], rest) = image.split_first_chunk::<HEAD>()?;
+    let (first, len) = (u16::from_le_bytes([a, b]), usize::from(u16::from_le_bytes([c, d])));
+    let at = usize::from(first & !(COMPRESSED | ZSTD | FOLDED));
+    let end = PAGE.checked_sub(len).filter(|&end| at <= end)?;
+    let is_folded = first & FOLDED != 0;
+    let bytes = page.get_mut(..end + if is_folded { Slots::HEAD } else { 0 })?;
+    match first & (COMPRESSED | ZSTD) {
+        0 => bytes.copy_from_slice(rest.get(..bytes.len())?),
+        ZSTD => return None,
+        kind => {
+            let (&[a, b], block) = rest.split_first_chunk()?;
+            let block = block.get(..u16::from_le_bytes([a, b]).into())?;
+            let is_zstd = kind & ZSTD != 0;
+            let decompress = if is_zstd { decompress_zstd } else { decompress_lz4 };
+            decompress(block, bytes).then_some(())?;
+        }
     }
-    if kind & COMPRESSED != 0 {
-        let decompress = if kind & ZSTD != 0 { decompress_zstd } else { decompress_lz4 };
-        let Some((&[a, b], block)) = rest.split_first_chunk() else { return false };
-        let block = block.get(..u16::from_le_bytes([a, b]).into());
-        // The bytes behind the zeroes are moved there afterwards.
-        let is_whole = block.is_some_and(|block| decompress(block, &mut page[..PAGE - len]));
-        page.copy_within(at..PAGE - len, at + len);
-        page[at..at + len].fill(0);
-        return is_whole;
-    }
-    if kind != 0 || PAGE - len > rest.len() {
-        return false;
-    }
-    page[..at].copy_from_slice(&rest[..at]);
+    let slots = page[end..].first_chunk().copied().filter(|_| is_folded);
+    // The bytes behind the zeroes are moved there.
+    page.copy_within(at..end, at + len);
     page[at..at + len].fill(0);
-    page[at + len..].copy_from_slice(&rest[at..PAGE - len]);
-    true
+    slots.is_none_or(|slots| Slots::of_bytes(slots).unfold(page)).then_some(())
 }
 
 /// The longest run of zeroes that has a whole word, or nothing.
@@ -140,6 +188,20 @@ mod tests {
 
     use super::*;
 
+    const ARRAY: SlotArray = SlotArray { at: 8, count_at: 0 };
+
+    /// Puts so many records of 16 bytes into a page, and their slots.
+    fn put_records(page: &mut [u8], records: u16) {
+        page[..2].copy_from_slice(&records.to_le_bytes());
+        for n in 0..records {
+            let (at, offset) = (8 + 8 * usize::from(n), 600 + 16 * n);
+            let key = page[usize::from(offset)..].first_chunk().map(|&key| u32::from_be_bytes(key));
+            let head = u64::from(key.unwrap()) >> 1 << 33;
+            let word = head | 12 << 22 | 4 << 12 | u64::from(offset);
+            page[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
     const METHODS: [Compression; 2] = [Compression::Lz4, Compression::Zstd];
 
     fn compress_with(compression: Compression, plain: &[u8], unit: usize) -> Option<Vec<u8>> {
@@ -166,22 +228,16 @@ mod tests {
         fn a_page_is_what_its_image_says(
             filled in prop::collection::vec((0..PAGE, 1..900usize), 0..6),
             unit in prop::sample::select(vec![64, 512, 2048, 4096]),
-            noise: bool,
+            noise: bool, records in 0..60u16,
         ) {
             let mut page = vec![0; PAGE];
             for (begin, len) in filled {
                 let end = (begin + len).min(PAGE);
                 (begin..end).for_each(|at| page[at] = if noise { (at * at / 8) as u8 } else { 7 });
             }
-            let plain = match ZeroRun::of(&page, unit) {
-                None => page.clone(),
-                Some(hole) => {
-                    let image = hole.pack(&page);
-                    prop_assert_eq!(image.len(), hole.bytes());
-                    prop_assert!(image.len().next_multiple_of(unit) < PAGE);
-                    image
-                }
-            };
+            put_records(&mut page, records);
+            let plain = plain(&page, unit, (records > 0).then_some(ARRAY)).into_owned();
+            prop_assert!(plain.len() == PAGE || plain.len().next_multiple_of(unit) < PAGE);
             let compressed = METHODS.map(|method| compress_with(method, &plain, unit));
             for compressed in compressed.iter().flatten() {
                 prop_assert!(compressed.len().div_ceil(unit) < plain.len().div_ceil(unit));

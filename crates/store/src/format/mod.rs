@@ -11,6 +11,7 @@ pub(crate) mod packing;
 pub(crate) mod page_delta;
 pub(crate) mod records;
 pub(crate) mod shifts;
+pub(crate) mod slots;
 pub(crate) mod word_set;
 
 use bytemuck::{Pod, Zeroable};

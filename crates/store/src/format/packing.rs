@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use frostline_placement::{FOLLOWING_MOST, Hotness};
 
-use crate::format::compression::Compressor;
 use crate::format::delta::ChangedWords;
-use crate::format::image::{ZeroRun, compress};
+use crate::format::image::Packer;
 use crate::format::records::{RecordKind, Sizes};
 
 /// A page to be written.
@@ -56,7 +55,7 @@ pub(crate) struct PackedPage<'a> {
     /// Its delta or its tail, without a time.
     part: Option<(RecordKind, Vec<u8>)>,
     image: Option<Image<'a>>,
-    compressor: &'a Compressor,
+    packer: &'a Packer,
 }
 
 /// The image of a page.
@@ -75,15 +74,14 @@ impl<'a> PackedPage<'a> {
         write: &PageWrite<'a>,
         following: u8,
         sizes: Sizes,
-        compressor: &'a Compressor,
+        packer: &'a Packer,
     ) -> Self {
         let PageWrite { lba, page, hotness, changed } = *write;
         let changed = changed.filter(|_| sizes.has_deltas());
         let kind = changed.map_or(RecordKind::Image, ChangedWords::kind);
         let changed = changed.filter(|_| kind != RecordKind::Image).copied();
         let told = Told { hotness: hotness.unwrap_or_default(), following };
-        let mut packed =
-            PackedPage { lba, told, page, changed, part: None, image: None, compressor };
+        let mut packed = PackedPage { lba, told, page, changed, part: None, image: None, packer };
         packed.part = packed.pack(kind).map(|bytes| (kind, bytes));
         if packed.part.is_none() {
             packed.image(sizes);
@@ -117,21 +115,15 @@ impl<'a> PackedPage<'a> {
 
     /// Its image.
     pub(crate) fn image(&mut self, sizes: Sizes) -> &Image<'a> {
-        let (page, compressor) = (self.page, self.compressor);
-        self.image.get_or_insert_with(|| Image::of(page, sizes, compressor))
+        let (page, packer) = (self.page, self.packer);
+        self.image.get_or_insert_with(|| Image::of(page, sizes, packer))
     }
 }
 
 impl<'a> Image<'a> {
     /// The image of a page.
-    pub(crate) fn of(page: &'a [u8], sizes: Sizes, compressor: &Compressor) -> Image<'a> {
-        let unit = sizes.unit() as usize;
-        let plain = match ZeroRun::of(page, unit) {
-            Some(hole) => Cow::Owned(hole.pack(page)),
-            None => Cow::Borrowed(page),
-        };
-        let compressed = compress(&plain, unit, compressor);
-        let bytes = compressed.map_or(plain, Cow::Owned);
+    pub(crate) fn of(page: &'a [u8], sizes: Sizes, packer: &Packer) -> Image<'a> {
+        let bytes = packer.image(page, sizes.unit() as usize);
         Image { sum: sizes.sum(&bytes), bytes }
     }
 }

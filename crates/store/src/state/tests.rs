@@ -5,12 +5,11 @@ use frostline_placement::Hotness;
 use frostline_zone::{Shape, in_memory};
 
 use super::*;
-use crate::Compression;
-use crate::format::compression::Compressor;
+use crate::format::image::Packer;
 use crate::format::packing::PackedPage;
 use crate::format::records::Record;
 use crate::state::mapped_page::{MappedPage, RecordCopy, RecordLookup};
-use crate::{Format, PageWrite};
+use crate::{Format, Open, PageWrite};
 
 const PAGE: [u8; 4096] = [7; 4096];
 
@@ -33,8 +32,8 @@ fn page(state: &mut State, lba: impl Into<u64>) -> MappedPage<&mut State> {
 
 fn write(state: &mut State, lba: u32) {
     let write = PageWrite { lba, page: &PAGE, hotness: None, changed: None };
-    let compressor = Compressor::new(Compression::Lz4);
-    let packed = PackedPage::of(&write, 0, state.layout.sizes, &compressor);
+    let packer = Packer::new(&Open::DEFAULT);
+    let packed = PackedPage::of(&write, 0, state.layout.sizes, &packer);
     page(state, lba).write(packed).unwrap();
 }
 

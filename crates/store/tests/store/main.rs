@@ -20,6 +20,7 @@ mod recorded;
 mod rewriting;
 mod room;
 mod shifts;
+mod slots;
 mod small_map;
 mod small_world;
 mod space;

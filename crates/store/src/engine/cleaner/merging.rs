@@ -90,7 +90,7 @@ impl Cleaner {
         let is_whole =
             unpack(copy.bytes, whole) && ChangedWords::read([delta, tail], whole).is_some();
         let Some(time) = time_of(last, page.time()).filter(|_| is_whole) else { return Ok(false) };
-        let Image { bytes, sum } = Image::of(whole, self.core.layout.sizes, &self.core.compressor);
+        let Image { bytes, sum } = Image::of(whole, self.core.layout.sizes, &self.core.packer);
         let other = page.changes().into_iter().flatten().last().map_or(0, |(_, sum)| sum);
         let record = Record { sum, time, bytes: bytes.len() as u16, other, ..copy.record };
         page.merge(&RecordCopy { record, bytes: &bytes, ..*copy })

@@ -73,7 +73,7 @@ impl Cleaner {
     /// for a user's write, or while a group is on its way, during which users write nothing.
     fn replace(&self, zone: u32, write: &PageWrite<'_>) -> Result<bool, StoreError> {
         self.core.check_page(write.lba, write.page)?;
-        let mut packed = PackedPage::of(write, 0, self.core.layout.sizes, &self.core.compressor);
+        let mut packed = PackedPage::of(write, 0, self.core.layout.sizes, &self.core.packer);
         let mut page = self.loader.mapped(self.core.state()?, write.lba)?;
         let in_victim =
             |place: Option<(Extent, u32)>| place.is_some_and(|(at, _)| at.slot.zone == zone);

@@ -57,7 +57,7 @@ impl Writer {
     /// Packs one of these pages.
     fn pack<'a>(&'a self, pages: &[PageWrite<'a>], i: usize) -> PackedPage<'a> {
         let sizes = self.core.layout.sizes;
-        PackedPage::of(&pages[i], following(pages, i), sizes, &self.core.compressor)
+        PackedPage::of(&pages[i], following(pages, i), sizes, &self.core.packer)
     }
 
     /// Writes pages as deltas or tails, in order. Adds those to `refused` that have to be written
