@@ -184,33 +184,63 @@ pub(crate) struct Used {
     end: u32,
 }
 
-/// A page was never in use, is in use, was in use before.
-const NEVER: u8 = 0;
+/// A page is in use; was in use before; is in the store; has a content. None of these: it was never
+/// in use.
 const NOW: u8 = 1;
 const BEFORE: u8 = 2;
+const STORED: u8 = 4;
+const FILLED: u8 = 8;
 
 impl Used {
     /// No page of `pages`.
     pub(crate) fn none(pages: u32) -> Self {
-        Used { pages: vec![NEVER; pages as usize], end: 0 }
+        Used { pages: vec![0; pages as usize], end: 0 }
     }
 
     /// True if the page is in use.
     pub(crate) fn has(&self, page: u32) -> bool {
-        self.pages.get(page as usize) == Some(&NOW)
+        self.is(page, NOW)
+    }
+
+    /// True if the store had the page before anything was redone.
+    pub(crate) fn is_stored(&self, page: u32) -> bool {
+        self.is(page, STORED)
+    }
+
+    /// True if the page is in use, and can be read.
+    pub(crate) fn is_filled(&self, page: u32) -> bool {
+        self.is(page, FILLED)
+    }
+
+    /// A page is taken. If the store does not have it, it was freed later, or is still empty.
+    pub(crate) fn take(&mut self, page: u32) -> Result<(), DbError> {
+        self.set(page, true)?;
+        if !self.is_stored(page) {
+            self.pages[page as usize] &= !FILLED;
+        }
+        Ok(())
+    }
+
+    fn is(&self, page: u32, state: u8) -> bool {
+        self.pages.get(page as usize).is_some_and(|states| states & state != 0)
+    }
+
+    /// The store has a page, which is in use.
+    pub(crate) fn add_stored(&mut self, page: u32) -> Result<(), DbError> {
+        self.set(page, true)?;
+        self.pages[page as usize] |= STORED;
+        Ok(())
     }
 
     /// A page is in use, or is no longer.
     pub(crate) fn set(&mut self, page: u32, used: bool) -> Result<(), DbError> {
         let what = "is beyond the database";
         let entry = self.pages.get_mut(page as usize).ok_or(DbError::Page { page, what })?;
-        match (used, *entry) {
-            (true, _) => {
-                *entry = NOW;
-                self.end = self.end.max(page + 1);
-            }
-            (false, NOW) => *entry = BEFORE,
-            _ => {}
+        if used {
+            *entry = *entry & STORED | NOW | FILLED;
+            self.end = self.end.max(page + 1);
+        } else if *entry & NOW != 0 {
+            *entry = *entry & STORED | BEFORE;
         }
         Ok(())
     }
@@ -218,7 +248,7 @@ impl Used {
     /// The pages that were in use and are no longer.
     pub(crate) fn left(&self) -> impl Iterator<Item = u32> {
         let pages = self.pages[..self.end as usize].iter();
-        (0..).zip(pages).filter(|(_, state)| **state == BEFORE).map(|(page, _)| page)
+        (0..).zip(pages).filter(|(_, state)| **state & BEFORE != 0).map(|(page, _)| page)
     }
 }
 

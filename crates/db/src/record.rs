@@ -26,6 +26,9 @@ pub(crate) const TAKE: u8 = 6;
 /// Pages are freed, and a transaction's writes are made that named them.
 pub(crate) const GIVE: u8 = 7;
 
+/// A transaction's writes, which delete a tree. Its pages are freed later.
+pub(crate) const DELETE: u8 = 8;
+
 /// Bytes of a write in a record beside key and value, at most.
 pub(crate) const WRITE_BYTES: usize = 11;
 

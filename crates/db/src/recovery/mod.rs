@@ -7,6 +7,10 @@
 //! these writes may be in the pages already; each key still gets its last value. Nothing has to be
 //! undone, as no page ever holds uncommitted writes.
 //!
+//! A page may be freed in the log and taken again, for a node or for something that the log does
+//! not have. So a node is redone only in a page that is older on the device, also if the log freed
+//! it before. Writes whose leaf is gone with its tree are left out (`deleted.rs`).
+//!
 //! At its last write or its last change of structure, a leaf notes the position up to which all
 //! records are in it, and these are left out. Redone, they would need the room that they once had,
 //! in trees that have shrunk since, and pages and log for that might be missing.
@@ -16,6 +20,7 @@
 //! the room that it has, or else is split as it comes into memory (`tree/overfull.rs`). Nothing is
 //! written at the end: the log is needed until a checkpoint comes, as if there had been no crash.
 
+mod deleted;
 mod writes;
 
 use crate::core::Core;
@@ -24,7 +29,7 @@ use crate::layout::{CATALOG, FIRST_PAGES, IN_PAGES, OVERFLOW_TREE};
 use crate::overflow::{Run, note_unowned, number_behind, piece_key};
 use crate::pages::Used;
 use crate::record::{
-    CREATE, GIVE, PAGES, SPLIT, STORE, TAKE, TRANSACTION, pages_of_change, parse_create,
+    CREATE, DELETE, GIVE, PAGES, SPLIT, STORE, TAKE, TRANSACTION, pages_of_change, parse_create,
     parse_give, parse_take,
 };
 use crate::scan::Scan;
@@ -32,6 +37,7 @@ use crate::space::PageSpace;
 use crate::tree::Trees;
 use crate::view::View;
 use crate::{DbError, Progress};
+use deleted::DeletedTrees;
 use writes::WaitingWrites;
 
 /// Bytes of log records that wait to be redone together, about; more if memory is lent.
@@ -50,7 +56,9 @@ pub struct Recovered {
 
 /// Brings the trees up to the log's end, and reads the catalog.
 pub(crate) fn recover(core: &Core, progress: Option<&Progress>) -> Result<Recovered, DbError> {
-    let recovered = Recovery { core, progress, found: Recovered::default() }.run()?;
+    let recovered =
+        Recovery { core, progress, found: Recovered::default(), deleted: DeletedTrees::default() }
+            .run()?;
     read_catalog(core)?;
     Ok(recovered)
 }
@@ -61,7 +69,7 @@ fn stored_pages(space: &PageSpace) -> Result<Used, DbError> {
     let pages = space.first..space.first + space.pages;
     space.store.mapped(pages, &mut |lba| {
         if added.is_ok() {
-            added = used.set(lba - space.first, true);
+            added = used.add_stored(lba - space.first);
         }
     })?;
     added?;
@@ -75,6 +83,7 @@ struct Recovery<'c> {
     core: &'c Core,
     progress: Option<&'c Progress>,
     found: Recovered,
+    deleted: DeletedTrees,
 }
 
 impl Recovery<'_> {
@@ -98,13 +107,22 @@ impl Recovery<'_> {
     /// The first pass.
     fn redo_structure(&mut self, used: &mut Used) -> Result<(), DbError> {
         let trees = &self.core.trees;
-        let structure = &mut self.found.structure;
+        let (structure, deleted) = (&mut self.found.structure, &mut self.deleted);
         let mut waiting = WaitingChanges::default();
         trees.wal().replay(
             &mut |position, kind, record: &[u8]| {
                 // The store was checked against the log when it was opened.
                 if [TRANSACTION, STORE].contains(&kind) {
                     return Ok(());
+                }
+                let malformed = |_| DbError::Record { position, what: "is no transaction" };
+                match kind {
+                    DELETE => return deleted.add(position, record).map_err(malformed),
+                    GIVE => {
+                        let (_, writes) = parse_give(record).unwrap_or_default();
+                        deleted.freed(writes).map_err(malformed)?;
+                    }
+                    _ => {}
                 }
                 *structure += u64::from(![TAKE, GIVE].contains(&kind));
                 waiting.add(position, kind, record);
@@ -124,18 +142,20 @@ impl Recovery<'_> {
         let trees = &self.core.trees;
         let (commits, bytes, progress) =
             (&mut self.found.commits, &mut self.found.log_bytes, self.progress);
+        let deleted = &self.deleted;
         let mut waiting = WaitingWrites::new(lent.max(WAITING_BYTES));
         trees.wal().replay(
             &mut |position, kind, record: &[u8]| {
                 let malformed = DbError::Record { position, what: "is no transaction" };
                 let record = match kind {
-                    TRANSACTION | TAKE => record,
+                    TRANSACTION | TAKE | DELETE => record,
                     GIVE => parse_give(record).ok_or(malformed.clone())?.1,
                     CREATE => parse_create(record).ok_or(malformed.clone())?.1,
                     _ => return Ok(()),
                 };
                 *commits += 1;
-                waiting.add(position, record).map_err(|_| malformed)?;
+                let is_needed = |root, key: &_| deleted.have_leaf_of(position, root, key);
+                waiting.add(position, record, is_needed).map_err(|_| malformed)?;
                 match waiting.are_many() {
                     true => waiting.redo(trees),
                     false => Ok(()),
@@ -171,7 +191,7 @@ impl WaitingChanges {
 
     /// Redoes them in their order, and forgets them.
     fn redo(&mut self, trees: &Trees, used: &mut Used) -> Result<(), DbError> {
-        self.pages.retain(|&page| used.has(page));
+        self.pages.retain(|&page| used.is_filled(page));
         trees.pool.load_needed(&mut self.pages);
         let mut begin = 0;
         for &(position, kind, end) in &self.changes {
@@ -202,12 +222,17 @@ fn redo_change(
         }
         TAKE => {
             let runs = parse_take(record).ok_or(malformed("takes no pages"))?;
-            runs.into_iter().flat_map(Run::pages).try_for_each(|page| used.set(page, true))
+            runs.into_iter().flat_map(Run::pages).try_for_each(|page| {
+                used.take(page)?;
+                // What it is taken for may be on the device, and is not in the log.
+                let was_freed = used.is_stored(page) && trees.pool.is_unused(page);
+                if was_freed { trees.pool.is_on_device(page) } else { Ok(()) }
+            })
         }
         GIVE => {
             let (runs, _) = parse_give(record).ok_or(malformed("frees no pages"))?;
             runs.into_iter().flat_map(Run::pages).try_for_each(|page| {
-                // The log also has what was written to them later.
+                // A later record says what they are used for then.
                 used.set(page, false)?;
                 trees.pool.forget(page, |_| ())
             })

@@ -69,10 +69,18 @@ impl WaitingWrites {
         WaitingWrites { writes: Vec::new(), bytes: Vec::new(), most_bytes, position: 0 }
     }
 
-    /// Adds those of the commit that the log has at `position`.
-    pub(super) fn add(&mut self, position: u64, record: &[u8]) -> Result<(), Malformed> {
+    /// Adds those of the commit that the log has at `position`, but for those that are not needed.
+    pub(super) fn add(
+        &mut self,
+        position: u64,
+        record: &[u8],
+        is_needed: impl Fn(u32, &[u8]) -> bool,
+    ) -> Result<(), Malformed> {
         let mut logged = LoggedWrites::of(record);
         while let Some(LoggedWrite { tree, key, change }) = logged.read()? {
+            if !is_needed(tree, key) {
+                continue;
+            }
             let at = self.bytes.len();
             self.bytes.extend_from_slice(key);
             self.bytes.extend_from_slice(change.value);
@@ -179,7 +187,7 @@ mod tests {
                 writes.set(tree, key, kind, value);
             }
             put_writes(&writes, &mut record);
-            waiting.add(position, &record).unwrap();
+            waiting.add(position, &record, |_, _| true).unwrap();
         }
         waiting.sort();
         let sorted: Vec<_> = waiting

@@ -8,7 +8,7 @@ use crate::DbError;
 use crate::mvcc::{PendingCommit, RetainedVersion, Validated, WriteKind, WriteSet};
 use crate::overflow::{Owner, Run};
 use crate::pool::misses;
-use crate::record::{CREATE, GIVE, TAKE, TRANSACTION, give_head, put_writes};
+use crate::record::{CREATE, DELETE, GIVE, TAKE, TRANSACTION, give_head, put_writes};
 use crate::tree::leaf_cache;
 
 /// Remains of records deleted by others that a commit removes beside those of its own.
@@ -38,8 +38,9 @@ impl Also {
     /// The kind of the log record, and what it has before the writes.
     fn logged(&self) -> (u8, Vec<u8>) {
         match self {
-            Also::Nothing | Also::Deletes => (TRANSACTION, Vec::new()),
+            Also::Nothing => (TRANSACTION, Vec::new()),
             Also::Makes(root) => (CREATE, root.to_le_bytes().to_vec()),
+            Also::Deletes => (DELETE, Vec::new()),
             Also::Takes => (TAKE, Vec::new()),
             Also::Gives(runs) => (GIVE, give_head(runs)),
         }

@@ -117,23 +117,31 @@ impl Trees {
         Ok(())
     }
 
-    /// True if the page is not there, or older than the log record at `position`.
-    fn is_older(&self, used: &Used, page: u32, position: u64) -> Result<bool, DbError> {
-        if !used.has(page) {
+    /// True if the page is not there, or older than the log record at `position`. A page that the
+    /// log freed before may be newer: then it is in use again.
+    fn is_older(&self, used: &mut Used, page: u32, position: u64) -> Result<bool, DbError> {
+        if !used.is_filled(page) && !used.is_stored(page) {
             return Ok(true);
         }
-        Ok(self.look_until_found(page)?.node().position() < position)
+        if self.pool.is_unused(page) {
+            self.pool.is_on_device(page)?;
+        }
+        let is_older = self.look_until_found(page)?.node().position() < position;
+        if !is_older {
+            used.set(page, true)?;
+        }
+        Ok(is_older)
     }
 
-    /// The page, latched, if it is older than the log record at `position`. A page that is not in
-    /// use was freed later.
+    /// The page, latched, if it is older than the log record at `position`. A page that is not there
+    /// was freed later.
     fn older(
         &self,
         used: &Used,
         page: u32,
         position: u64,
     ) -> Result<Option<ExclusiveGuard<'_>>, DbError> {
-        if !used.has(page) {
+        if !used.is_filled(page) {
             return Ok(None);
         }
         loop {
