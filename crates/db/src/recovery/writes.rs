@@ -40,8 +40,7 @@ impl WaitingWrite {
 
     /// True if the write is made in its leaf: it can't wait for it among the rows of absent leaves.
     fn needs_leaf(&self, trees: &Trees) -> bool {
-        let waits = [WriteKind::Put, WriteKind::Delete].contains(&self.kind);
-        !waits || !trees.pool.keeps_rows()
+        self.kind == WriteKind::PutOverflow || !trees.pool.keeps_rows()
     }
 
     fn key<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {

@@ -34,6 +34,8 @@ const GHOST: u8 = 16;
 
 /// A mark: the record takes no more room in the page than there.
 const OVERWRITTEN: u8 = 32;
+/// A mark: in place of a value there are patches of that which the page has.
+const PATCHED: u8 = 64;
 
 /// Some records of a page, in no order.
 #[derive(Default)]
@@ -42,13 +44,22 @@ pub(crate) struct Rows {
     bytes: Box<[u8]>,
 }
 
+/// What an absent page allows.
+#[derive(Clone, Copy)]
+pub(crate) struct Room {
+    /// The bytes that it has free.
+    pub bytes: u32,
+    /// True if nobody sees the states that a record has between its changes: they are redone.
+    pub is_replay: bool,
+}
+
 /// A change that waits for the page.
 pub(crate) struct Waiting<'r> {
     /// The record's key.
     pub key: &'r [u8],
-    /// A put or a delete.
+    /// A put, a delete, or patches.
     pub change: Change<'r>,
-    /// False if the page has the record, with a value of the same length.
+    /// False if the page has the record, with a value of the length of this one.
     pub is_added: bool,
     /// True if the record is deleted, and snapshots may see it although the page never had it.
     pub leaves_ghost: bool,
@@ -150,11 +161,19 @@ impl Rows {
         self.all().find(|at| self.bytes[at.key()] == *key)
     }
 
-    /// The state of a record, which counts as used from then on; none if it is not here.
+    /// The state of a record, which counts as used from then on; none if only the page can tell it.
     pub(crate) fn get(&mut self, key: &[u8]) -> Option<(Lookup, &[u8])> {
-        let at = self.find(key).filter(|at| at.has_value)?;
+        let at = self.find(key).filter(|at| self.is_known(at))?;
         self.mark(&at, USED);
         Some(self.state(&at))
+    }
+
+    fn is_patched(&self, at: &At) -> bool {
+        self.marks(at) & PATCHED != 0
+    }
+
+    fn is_known(&self, at: &At) -> bool {
+        at.has_value && !self.is_patched(at)
     }
 
     fn state(&self, at: &At) -> (Lookup, &[u8]) {
@@ -169,15 +188,15 @@ impl Rows {
         self.find(key).is_some_and(|at| self.marks(&at) & CHANGED != 0)
     }
 
-    /// True if [`Self::change`] does not need the page, which has `room` bytes free.
-    pub(crate) fn can_change(&self, key: &[u8], change: Change<'_>, room: usize) -> bool {
-        let known = self.find(key).filter(|at| at.has_value);
-        self.is_in_place(known.as_ref(), change) || self.can_add(key, change, room)
+    /// True if [`Self::change`] does not need the page, which has this room.
+    pub(crate) fn can_change(&self, key: &[u8], change: Change<'_>, room: Room) -> bool {
+        let at = self.find(key);
+        self.is_in_place(at.as_ref(), change) || self.can_add(key, at.as_ref(), change, room)
     }
 
     /// True if a change leaves a record, which is known, as long as it is.
-    fn is_in_place(&self, known: Option<&At>, change: Change<'_>) -> bool {
-        known.is_some_and(|at| match change.kind {
+    fn is_in_place(&self, at: Option<&At>, change: Change<'_>) -> bool {
+        at.filter(|at| self.is_known(at)).is_some_and(|at| match change.kind {
             WriteKind::Put | WriteKind::Overwrite => {
                 self.marks(at) & DELETED == 0 && at.end - at.value == change.value.len()
             }
@@ -186,31 +205,37 @@ impl Rows {
         })
     }
 
-    /// True if what a change makes of a record can wait, whatever the page has of it.
-    fn can_add(&self, key: &[u8], change: Change<'_>, room: usize) -> bool {
+    /// True if a change of a record can wait, whatever the page has of it. If patches wait, the page
+    /// gets them first: snapshots may see the record as they leave it.
+    fn can_add(&self, key: &[u8], at: Option<&At>, change: Change<'_>, room: Room) -> bool {
+        if !room.is_replay && at.is_some_and(|at| self.is_patched(at)) {
+            return false;
+        }
         match change.kind {
-            WriteKind::Put => self.have_room(key, change.value, room),
-            WriteKind::Overwrite => self.have_room(key, change.value, usize::MAX),
+            WriteKind::Put => self.have_room(key, change.value, room.bytes as usize),
+            WriteKind::Overwrite | WriteKind::Patch => {
+                self.have_room(key, change.value, usize::MAX)
+            }
             WriteKind::Delete => self.have_room(key, &[], usize::MAX),
-            WriteKind::Patch | WriteKind::PutOverflow => false,
+            WriteKind::PutOverflow => false,
         }
     }
 
     /// Makes the change of a record that the log has at `position`, after `keep` got a function
     /// that appends the old value, or says that only the page has it. False if the change needs the
-    /// page, which has `room` bytes free.
+    /// page, which has this room.
     pub(crate) fn change(
         &mut self,
         key: &[u8],
         (change, position): (Change<'_>, u64),
-        room: usize,
+        room: Room,
         keep: impl FnOnce(&mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>),
     ) -> bool {
         let at = self.find(key);
-        let known = at.as_ref().filter(|at| at.has_value);
+        let known = at.as_ref().filter(|at| self.is_known(at));
         let value = known.map(|at| at.value..at.end);
         let in_place = self.is_in_place(known, change);
-        let is_made = in_place || self.can_add(key, change, room);
+        let is_made = in_place || self.can_add(key, at.as_ref(), change, room);
         if !is_made {
             return false;
         }
@@ -229,27 +254,34 @@ impl Rows {
                 }
                 self.mark(&at, if marks & ADDED == 0 { USED | CHANGED } else { CHANGED });
             }
-            (_, at) => {
-                let mut bytes = self.taken();
-                bytes.drain(at.map_or(0..0, |at| at.begin..at.end));
-                let deleted = match (change.kind, marks & (ADDED | DELETED)) {
-                    (WriteKind::Delete, ADDED) => DELETED | GHOST,
-                    (WriteKind::Delete, _) => DELETED | marks & GHOST,
-                    _ => 0,
-                };
-                let overwritten = match change.kind {
-                    WriteKind::Overwrite => OVERWRITTEN,
-                    _ => 0,
-                };
-                let marks = marks & USED | CHANGED | ADDED | deleted | overwritten;
-                bytes.reserve_exact(HEAD + key.len() + change.value.len());
-                push(&mut bytes, marks, key, change.value.len() as u16);
-                bytes.extend_from_slice(change.value);
-                *self = Rows::of(bytes);
-            }
+            (_, at) => self.replace(key, at, change),
         }
         self.changed_at(position);
         true
+    }
+
+    /// Puts what a change makes of a record in the place of what was known of it.
+    fn replace(&mut self, key: &[u8], at: Option<At>, change: Change<'_>) {
+        let marks = at.as_ref().map_or(0, |at| self.marks(at));
+        let mut bytes = self.taken();
+        let before: Vec<u8> = bytes.drain(at.map_or(0..0, |at| at.begin..at.end)).collect();
+        let patches = match change.kind == WriteKind::Patch && marks & PATCHED != 0 {
+            true => &before[HEAD + key.len()..],
+            false => &[],
+        };
+        let kind = match (change.kind, marks & (ADDED | DELETED)) {
+            (WriteKind::Delete, ADDED) => DELETED | GHOST,
+            (WriteKind::Delete, _) => DELETED | marks & GHOST,
+            (WriteKind::Overwrite, _) => OVERWRITTEN,
+            (WriteKind::Patch, _) => OVERWRITTEN | PATCHED,
+            (WriteKind::Put | WriteKind::PutOverflow, _) => 0,
+        };
+        let len = patches.len() + change.value.len();
+        bytes.reserve_exact(HEAD + key.len() + len);
+        push(&mut bytes, marks & USED | CHANGED | ADDED | kind, key, len as u16);
+        bytes.extend_from_slice(patches);
+        bytes.extend_from_slice(change.value);
+        *self = Rows::of(bytes);
     }
 
     /// True if one more record fits into the `room` of the page, with all that are added to it:
@@ -351,7 +383,11 @@ impl Rows {
         let changed = self.all().filter(|at| self.marks(at) & CHANGED != 0);
         changed.map(|at| {
             let marks = self.marks(&at);
-            let kind = if marks & DELETED == 0 { WriteKind::Put } else { WriteKind::Delete };
+            let kind = match marks & (DELETED | PATCHED) {
+                0 => WriteKind::Put,
+                PATCHED => WriteKind::Patch,
+                _ => WriteKind::Delete,
+            };
             Waiting {
                 key: &self.bytes[at.key()],
                 change: Change { kind, value: &self.bytes[at.value..at.end] },
@@ -397,6 +433,10 @@ mod tests {
         records.waiting().map(|one| (one.key, of(&one).then_some(one.change.value))).collect()
     }
 
+    fn of(bytes: usize, is_replay: bool) -> Room {
+        Room { bytes: bytes as u32, is_replay }
+    }
+
     /// Makes a change, and returns what it replaced, if that is known; none if it needs the page.
     fn change(
         records: &mut Rows,
@@ -411,7 +451,7 @@ mod tests {
             before = append(&mut value).map(|found| (found, value));
         };
         let change = (Change { kind, value }, position);
-        records.change(key, change, room, keep).then_some(before)
+        records.change(key, change, of(room, false), keep).then_some(before)
     }
 
     #[test]
@@ -481,6 +521,36 @@ mod tests {
     }
 
     #[test]
+    fn patches_of_an_unknown_record_wait_and_what_follows_needs_the_page_but_in_a_replay() {
+        let (patch, more) = (&[1, 0, 1, 0, b'_'][..], &[0, 0, 2, 0, b'A', b'B'][..]);
+        let put = Change { kind: WriteKind::Put, value: b"five5" };
+        let delete = Change { kind: WriteKind::Delete, value: b"" };
+        let patch_with = |value| Change { kind: WriteKind::Patch, value };
+        for (next, is_replay) in [patch_with(more), put, delete]
+            .into_iter()
+            .flat_map(|next| [(next, false), (next, true)])
+        {
+            let mut records = Rows::default();
+            assert_eq!(change(&mut records, b"c", (WriteKind::Patch, patch), 10, 0), Some(None));
+            assert!(records.has_waiting(b"c") && records.get(b"c").is_none());
+            assert_eq!(records.can_change(b"c", next, of(100, is_replay)), is_replay);
+            let mut was = None;
+            let keep =
+                |append: &mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>| was = append(&mut vec![]);
+            assert_eq!(records.change(b"c", (next, 12), of(100, is_replay), keep), is_replay);
+            assert_eq!(was, None, "only the page has it");
+            let all: Vec<_> = records.waiting().map(|one| one.change).collect();
+            let expected = match (is_replay, next.kind) {
+                (false, _) => patch_with(patch),
+                (true, WriteKind::Patch) => patch_with(b"\x01\0\x01\0_\0\0\x02\0AB"),
+                (true, _) => next,
+            };
+            assert_eq!(all, [expected]);
+            assert_eq!(records.position(), if is_replay { 12 } else { 10 });
+        }
+    }
+
+    #[test]
     fn records_that_nobody_has_read_wait_as_long_as_they_fit_into_the_page() {
         let mut records = Rows::default();
         let one = SLOT + 1 + 5;
@@ -498,7 +568,6 @@ mod tests {
         let patch = (WriteKind::Patch, &[0, 0, 1, 0, b'_'][..]);
         let nothing = Some(Some((Lookup::Nothing, Vec::new())));
         assert_eq!(change(&mut records, b"c", patch, 15, 0), nothing);
-        assert_eq!(change(&mut records, b"e", patch, 16, 1000), None, "it is not known");
         assert_eq!(change(&mut records, b"x", delete, 17, 0), Some(None), "it needs no room");
         let room = 2 * one + SLOT + 1;
         assert_eq!(change(&mut records, b"e", put(b"12345"), 18, room), Some(None), "and a ghost");
