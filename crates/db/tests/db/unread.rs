@@ -55,7 +55,8 @@ fn change(rng: &mut StdRng) -> (Vec<u8>, Option<Vec<u8>>) {
 fn make(transaction: &mut Transaction<'_>, table: Table, map: &mut Map, rng: &mut StdRng) {
     let (key, value) = change(rng);
     if rng.random_bool(0.3) {
-        // Of the next record that is there, if any.
+        // Of the next record that is there, if any; often of one of a few.
+        let key = if rng.random() { key } else { self::key(rng.random_range(0..60)) };
         let patched = map.range_mut(key.clone()..).next();
         let key = patched.as_ref().map_or(&key, |(key, _)| *key);
         let (at, bytes) = (rng.random_range(0..120), [rng.random(); 7]);
@@ -164,10 +165,10 @@ fn run(seed: u64, long: bool) {
         if life == 2 {
             compare(&db.begin_read().unwrap(), table, &map);
         }
-        // Then the process is killed.
+        // Then the process is killed. A check reads all leaves, and most of them are written.
         let commit = db.begin().unwrap().commit_soon().unwrap();
         db.wait(commit).unwrap();
-        assert!(db.check().unwrap().findings.is_empty());
+        assert!(life % 2 == 0 || db.check().unwrap().findings.is_empty());
     }
     assert!(unread > 1000, "{unread} records were written unread");
     let db = open(&device);
