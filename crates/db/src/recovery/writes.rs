@@ -97,12 +97,12 @@ impl WaitingWrites {
     /// Redoes them, and forgets them.
     pub(super) fn redo(&mut self, trees: &Trees) -> Result<(), DbError> {
         self.sort();
-        let mut loaded = 0;
+        let (mut loaded, mut last_leaf) = (0, None);
         for (index, write) in self.writes.iter().enumerate() {
             if index >= loaded && write.needs_leaf(trees) {
                 loaded = self.load_leaves(trees, index);
             }
-            trees.redo_write(&write.logged(&self.bytes), write.position)?;
+            trees.redo_write(&write.logged(&self.bytes), write.position, &mut last_leaf)?;
         }
         trees.window.replayed(self.position);
         self.writes.clear();
