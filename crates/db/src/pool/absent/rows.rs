@@ -11,8 +11,9 @@ use crate::pool::frames::CLEAN;
 /// Bytes before a record's key: the lengths of key and value (u16 each) and its marks.
 const HEAD: usize = 5;
 
-/// Bytes before all records: the log positions of their last and of their first change.
-const POSITIONS: usize = 16;
+/// Bytes before all records: the log positions of their last and of their first change, and the
+/// bytes of those that the page lacks (u16).
+const BEFORE: usize = 18;
 
 /// In place of the length of a value: it is in the page, which is in memory.
 const IN_PAGE: u16 = u16::MAX;
@@ -40,7 +41,7 @@ const PATCHED: u8 = 64;
 /// Some records of a page, in no order.
 #[derive(Default)]
 pub(crate) struct Rows {
-    /// Nothing, or the positions, and for each record its head, its key, its value.
+    /// Nothing, or what is before all records, and for each record its head, its key, its value.
     bytes: Box<[u8]>,
 }
 
@@ -77,29 +78,34 @@ impl At {
     fn key(&self) -> Range<usize> {
         self.begin + HEAD..self.value
     }
+
+    fn bytes(&self) -> usize {
+        self.end - self.begin
+    }
 }
 
 impl Rows {
-    /// None of them yet.
-    fn begin(position: u64, dirty_from: u64) -> Vec<u8> {
-        [position.to_le_bytes(), dirty_from.to_le_bytes()].concat()
+    /// None of them yet, and so many bytes that the page will lack.
+    fn begin(position: u64, dirty_from: u64, waiting: usize) -> Vec<u8> {
+        let waiting = (waiting as u16).to_le_bytes();
+        [&position.to_le_bytes()[..], &dirty_from.to_le_bytes(), &waiting].concat()
     }
 
     /// From what [`Self::begin`] gave, and records behind it.
     fn of(bytes: Vec<u8>) -> Self {
-        let has_records = bytes.len() > POSITIONS;
+        let has_records = bytes.len() > BEFORE;
         Rows { bytes: if has_records { bytes.into_boxed_slice() } else { Box::default() } }
     }
 
     fn taken(&mut self) -> Vec<u8> {
         match self.is_empty() {
-            true => Rows::begin(0, CLEAN),
+            true => Rows::begin(0, CLEAN, 0),
             false => std::mem::take(&mut self.bytes).into_vec(),
         }
     }
 
     fn positions(&self) -> [u64; 2] {
-        let Some(bytes) = self.bytes.get(..POSITIONS) else { return [0, CLEAN] };
+        let Some(bytes) = self.bytes.get(..BEFORE) else { return [0, CLEAN] };
         let (words, _) = bytes.as_chunks::<8>();
         [u64::from_le_bytes(words[0]), u64::from_le_bytes(words[1])]
     }
@@ -115,10 +121,10 @@ impl Rows {
         self.positions()[1]
     }
 
-    fn changed_at(&mut self, at: u64) {
+    fn changed_at(&mut self, at: u64, waiting: usize) {
         let [position, dirty_from] = self.positions();
-        let positions = Rows::begin(position.max(at), dirty_from.min(at));
-        self.bytes[..POSITIONS].copy_from_slice(&positions);
+        let before = Rows::begin(position.max(at), dirty_from.min(at), waiting);
+        self.bytes[..BEFORE].copy_from_slice(&before);
     }
 
     /// True if there are none.
@@ -144,7 +150,7 @@ impl Rows {
     }
 
     fn all(&self) -> impl Iterator<Item = At> {
-        let mut next = POSITIONS;
+        let mut next = BEFORE;
         std::iter::from_fn(move || {
             let begin = next;
             if begin >= self.bytes.len() {
@@ -245,7 +251,9 @@ impl Rows {
             Some(found)
         });
         let marks = at.as_ref().map_or(0, |at| self.marks(at));
-        match (value.filter(|_| in_place), at) {
+        let waited = at.as_ref().filter(|_| marks & CHANGED != 0).map_or(0, At::bytes);
+        let others = self.waiting_bytes() - waited;
+        let bytes = match (value.filter(|_| in_place), at) {
             (Some(value), Some(at)) => {
                 let value = &mut self.bytes[value];
                 match change.kind {
@@ -253,15 +261,17 @@ impl Rows {
                     _ => value.copy_from_slice(change.value),
                 }
                 self.mark(&at, if marks & ADDED == 0 { USED | CHANGED } else { CHANGED });
+                at.bytes()
             }
             (_, at) => self.replace(key, at, change),
-        }
-        self.changed_at(position);
+        };
+        self.changed_at(position, others + bytes);
         true
     }
 
-    /// Puts what a change makes of a record in the place of what was known of it.
-    fn replace(&mut self, key: &[u8], at: Option<At>, change: Change<'_>) {
+    /// Puts what a change makes of a record in the place of what was known of it. Returns the bytes
+    /// of the record.
+    fn replace(&mut self, key: &[u8], at: Option<At>, change: Change<'_>) -> usize {
         let marks = at.as_ref().map_or(0, |at| self.marks(at));
         let mut bytes = self.taken();
         let before: Vec<u8> = bytes.drain(at.map_or(0..0, |at| at.begin..at.end)).collect();
@@ -282,6 +292,7 @@ impl Rows {
         bytes.extend_from_slice(patches);
         bytes.extend_from_slice(change.value);
         *self = Rows::of(bytes);
+        HEAD + key.len() + len
     }
 
     /// True if one more record fits into the `room` of the page, with all that are added to it:
@@ -299,8 +310,7 @@ impl Rows {
 
     /// Bytes of the records that the page lacks.
     pub(crate) fn waiting_bytes(&self) -> usize {
-        let waiting = self.all().filter(|at| self.marks(at) & CHANGED != 0);
-        waiting.map(|at| at.end - at.begin).sum()
+        if self.is_empty() { 0 } else { self.number(BEFORE - 2).into() }
     }
 
     /// Adds a record whose page is in memory, or notes that it is used.
@@ -319,7 +329,7 @@ impl Rows {
     /// Takes the values from the page, which leaves memory. Records that it does not have, or only
     /// the ghost or the reference of, are dropped.
     pub(crate) fn take_values(&mut self, page: Node<'_>) {
-        let mut taken = Rows::begin(page.position(), CLEAN);
+        let mut taken = Rows::begin(page.position(), CLEAN, 0);
         for at in self.all() {
             let key = &self.bytes[at.key()];
             let (index, found) = page.search(key);
@@ -341,7 +351,7 @@ impl Rows {
         if self.is_empty() {
             return;
         }
-        let mut left = Rows::begin(0, CLEAN);
+        let mut left = Rows::begin(0, CLEAN, 0);
         for at in self.all().filter(|at| self.marks(at) & (ADDED | USED) != ADDED) {
             push(&mut left, self.marks(&at) & USED, &self.bytes[at.key()], IN_PAGE);
         }
@@ -351,7 +361,7 @@ impl Rows {
     /// Drops records that are not marked as used, nor have a value that their page lacks, and the
     /// marks.
     pub(crate) fn drop_unused(&mut self) {
-        let mut left = Rows::begin(self.position(), self.dirty_from());
+        let mut left = self.bytes.get(..BEFORE).unwrap_or_default().to_vec();
         for at in self.all().filter(|at| self.marks(at) != 0) {
             let begin = left.len();
             left.extend_from_slice(&self.bytes[at.begin..at.end]);
@@ -362,15 +372,21 @@ impl Rows {
 
     /// Takes the records from a key on: another page has them now.
     pub(crate) fn split_off(&mut self, separator: &[u8]) -> Rows {
-        let begin = || Rows::begin(self.position(), self.dirty_from());
-        let (mut left, mut right) = (begin(), begin());
-        for at in self.all() {
-            let is_right = self.bytes[at.key()] >= *separator;
-            let side = if is_right { &mut right } else { &mut left };
-            side.extend_from_slice(&self.bytes[at.begin..at.end]);
-        }
-        *self = Rows::of(left);
-        Rows::of(right)
+        let all: Vec<_> = self.all().collect();
+        let (right, left): (Vec<_>, Vec<_>) =
+            all.iter().partition(|at| self.bytes[at.key()] >= *separator);
+        let [left, right] = [left, right].map(|side| self.part(&side));
+        *self = left;
+        right
+    }
+
+    /// Some of the records.
+    fn part(&self, records: &[&At]) -> Rows {
+        let waits = |at: &&&At| self.marks(at) & CHANGED != 0;
+        let waiting = records.iter().filter(waits).map(|at| at.bytes()).sum();
+        let mut part = Rows::begin(self.position(), self.dirty_from(), waiting);
+        records.iter().for_each(|at| part.extend_from_slice(&self.bytes[at.begin..at.end]));
+        Rows::of(part)
     }
 
     /// True if the page lacks values.
@@ -429,6 +445,8 @@ mod tests {
 
     /// Keys and values that wait for the page; of records that are deleted no value.
     fn waiting(records: &Rows) -> Vec<(&[u8], Option<&[u8]>)> {
+        let bytes = records.waiting().map(|one| HEAD + one.key.len() + one.change.value.len());
+        assert_eq!(records.waiting_bytes(), bytes.sum::<usize>());
         let of = |one: &Waiting<'_>| one.change.kind == WriteKind::Put;
         records.waiting().map(|one| (one.key, of(&one).then_some(one.change.value))).collect()
     }
@@ -494,6 +512,25 @@ mod tests {
         (0..2).for_each(|_| records.drop_unused());
         assert_eq!(value(&mut records, b'c'), None);
         assert_eq!(waiting(&records), [(&b"e"[..], Some(&b"5"[..]))]);
+    }
+
+    #[test]
+    fn both_halves_of_a_page_know_how_much_waits_for_them() {
+        let mut records = Rows::default();
+        for (at, key) in (b'a'..=b'z').enumerate() {
+            let kind = [WriteKind::Put, WriteKind::Patch, WriteKind::Delete][at % 3];
+            let value = if kind == WriteKind::Delete { &[][..] } else { &[0, 0, 1, 0, 7] };
+            assert!(change(&mut records, &[key], (kind, value), 10 + at as u64, 4000).is_some());
+        }
+        records.drop_unused();
+        assert_eq!(waiting(&records).len(), 26);
+        let right = records.split_off(b"k");
+        assert_eq!((waiting(&records).len(), waiting(&right).len()), (10, 16));
+        assert_eq!((right.position(), right.dirty_from()), (35, 10));
+        assert!(
+            records.split_off(b"z").is_empty() && records.split_off(b"a").waiting().count() == 10
+        );
+        assert!(records.is_empty() && waiting(&records).is_empty());
     }
 
     #[test]
