@@ -5,7 +5,8 @@
 //! wait for each read. In place of rows there could be frames with the pages that were evicted
 //! last: these would save a read at each ghost hit. Memory moves to the side that saves more, in
 //! small steps. So where rows are neither asked for again nor changed, nearly all that can move is
-//! for frames.
+//! for frames. While the log is replayed rows have it: the replay changes records only, in the order
+//! of keys.
 
 use super::Division;
 use super::ghost_hits::{GhostHits, Saved};

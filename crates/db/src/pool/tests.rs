@@ -450,3 +450,23 @@ fn a_page_that_is_freed_while_it_is_absent_is_not_loaded_again() {
     world.create(0);
     world.compare(0);
 }
+
+#[test]
+fn rows_have_the_memory_of_frames_in_a_replay_and_after_it_if_they_need_it() {
+    for wait in [false, true] {
+        let world = World::new(3, 64);
+        let absent = world.pool.residency().absent();
+        let division = || (world.pool.frames_in_use(), absent.most_bytes());
+        let (frames, bytes) = division();
+        world.pool.begin_replay();
+        assert_eq!(division(), (FRAMES.0, bytes + (frames - FRAMES.0) * FRAME_BYTES));
+        let put = (Change { kind: WriteKind::Put, value: &[2; 400] }, 2);
+        let room = || Some(Room { bytes: 4000, is_replay: true });
+        for page in (0..PAGES).filter(|_| wait) {
+            assert!(absent.change(page, &[1], room, put, |_| ()).is_some());
+        }
+        world.pool.end_replay();
+        let expected = if wait { FRAMES.0 } else { frames };
+        assert_eq!(world.pool.frames_in_use(), expected, "with {} bytes", absent.bytes());
+    }
+}
