@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::*;
 
+use super::absent::Room;
 use super::frames::OptimisticGuard;
 use super::loading::Loader;
 use super::{Memory, PoolCounters, Residency, misses};
@@ -37,14 +38,15 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
         self.loader.residency()
     }
 
-    /// The bytes that the leaf has free for sure; none if it has come into a frame, or another one
-    /// has its keys. While the log is replayed a leaf that was in no frame yet has any room: it is
-    /// split when it comes into one if that turns out to be too little.
-    fn room(&self) -> Option<u32> {
-        let room = self.residency().table().room(self.page);
-        let room = room.filter(|_| self.parent.is_unchanged())?;
-        let is_unread = room == 0 && self.loader.evictor().writeback().is_replaying();
-        Some(if is_unread { PAGE_BYTES as u32 } else { room })
+    /// What the leaf allows for sure; none if it has come into a frame, or another one has its keys.
+    /// While the log is replayed a leaf that was in no frame yet has any room: it is split when it
+    /// comes into one if that turns out to be too little.
+    fn room(&self) -> Option<Room> {
+        let bytes = self.residency().table().room(self.page);
+        let bytes = bytes.filter(|_| self.parent.is_unchanged())?;
+        let is_replay = self.loader.evictor().writeback().is_replaying();
+        let bytes = if bytes == 0 && is_replay { PAGE_BYTES as u32 } else { bytes };
+        Some(Room { bytes, is_replay })
     }
 
     /// Puts the value of a record of the leaf into `value`, and returns what it found, and the log

@@ -51,14 +51,14 @@ impl Evictor {
         self.writer.lock()
     }
 
-    /// Lends memory of frames, which are all free, to recovery. Returns its bytes.
-    pub(crate) fn lend_memory(&self) -> usize {
-        self.lock().budget.lend(self.writeback.residency().frames())
-    }
-
-    /// Takes back what was lent.
-    pub(crate) fn take_memory_back(&self) {
-        self.lock().budget.take_back(self.writeback.residency());
+    /// The log is replayed from now on, and then no more: memory moves to absent parts and back.
+    /// At first all frames are free.
+    pub(crate) fn replay(&self, begins: bool) {
+        let (mut writer, residency) = (self.lock(), self.writeback.residency());
+        match begins {
+            true => writer.budget.begin_replay(residency),
+            false => writer.budget.end_replay(residency),
+        }
     }
 
     /// Frees frames until enough are free, and takes excess from the cache of absent pages. Returns

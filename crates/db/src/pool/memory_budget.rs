@@ -5,12 +5,12 @@
 //! wait for each read. In place of rows there could be frames with the pages that were evicted
 //! last: these would save a read at each ghost hit. Memory moves to the side that saves more, in
 //! small steps. So where rows are neither asked for again nor changed, nearly all that can move is
-//! for frames.
+//! for frames. While the log is replayed rows have it: the replay changes records only, in the order
+//! of keys.
 
-use super::frames::Frames;
+use super::Division;
 use super::ghost_hits::{GhostHits, Saved};
 use super::residency::Residency;
-use super::{Division, FEWEST_FRAMES};
 use crate::node::PageBytes;
 
 /// Bytes of memory for a page in a frame.
@@ -18,10 +18,6 @@ pub(super) const FRAME_BYTES: usize = size_of::<PageBytes>();
 
 /// Both sides are compared when so many times as many pages have been evicted as there are frames.
 const TURNS: u32 = 2;
-
-/// In recovery pages have this part of the frames' memory. Writes that wait to be redone have the
-/// rest: they are redone in the order of keys, which needs few frames.
-const REPLAY_PART: u32 = 2;
 
 /// Moves of memory from one end to the other.
 const STEPS: u32 = 8;
@@ -32,10 +28,10 @@ pub(crate) struct MemoryBudget {
     bytes: usize,
     /// The fewest and the most frames in use.
     frames: (u32, u32),
-    /// Frames that are to be in use, with those that are lent.
+    /// Frames that are to be in use.
     wanted: u32,
-    /// Frames whose memory recovery has.
-    lent: u32,
+    /// The same at first.
+    at_first: u32,
     /// Evictions when both sides were compared last.
     compared_at: u32,
 }
@@ -45,26 +41,32 @@ impl MemoryBudget {
     pub(crate) fn new(memory: &Division) -> Self {
         let bytes = memory.frames * FRAME_BYTES + memory.absent;
         let frames = (memory.limits.0 as u32, memory.limits.1 as u32);
-        MemoryBudget { bytes, frames, wanted: memory.frames as u32, lent: 0, compared_at: 0 }
+        let wanted = memory.frames as u32;
+        MemoryBudget { bytes, frames, wanted, at_first: wanted, compared_at: 0 }
     }
 
-    /// Lends memory of frames, which are all free, to recovery. Returns its bytes.
-    pub(crate) fn lend(&mut self, frames: &Frames) -> usize {
-        let left = (self.wanted / REPLAY_PART).max(FEWEST_FRAMES as u32).min(self.wanted);
-        self.lent = self.wanted - left;
-        frames.set_in_use(left);
-        self.lent as usize * FRAME_BYTES
+    /// Gives absent parts all that can move. The log is replayed in the order of keys, which needs
+    /// few frames; they are all free.
+    pub(crate) fn begin_replay(&mut self, residency: &Residency) {
+        self.want(self.frames.0, residency);
+        residency.frames().set_in_use(self.wanted);
+        residency.absent().set_most_bytes(self.absent());
     }
 
-    /// Takes back what was lent.
-    pub(crate) fn take_back(&mut self, residency: &Residency) {
-        self.lent = 0;
-        self.advance(residency);
+    /// The log is replayed: frames have again what they had at first, if absent parts can do
+    /// without.
+    pub(crate) fn end_replay(&mut self, residency: &Residency) {
+        let wanted = self.at_first.max(self.wanted);
+        if residency.absent().bytes() <= self.bytes - wanted as usize * FRAME_BYTES {
+            self.want(wanted, residency);
+            residency.absent().set_most_bytes(self.absent());
+            self.advance(residency);
+        }
     }
 
-    /// Frames that pages are to have.
-    fn for_pages(&self) -> u32 {
-        self.wanted - self.lent
+    fn want(&mut self, frames: u32, residency: &Residency) {
+        self.wanted = frames;
+        residency.ghosts().set_frames(self.ghost_frames());
     }
 
     /// Frames of a move.
@@ -87,12 +89,8 @@ impl MemoryBudget {
     /// clearly more.
     fn next(&mut self, ghosts: &GhostHits) -> Option<u32> {
         let (fewest, most) = self.frames;
-        let fewest = match self.lent {
-            0 => fewest,
-            lent => fewest.max(lent + (fewest / REPLAY_PART).max(FEWEST_FRAMES as u32)),
-        };
         let evictions = ghosts.evictions();
-        if fewest >= most || evictions.wrapping_sub(self.compared_at) < TURNS * self.for_pages() {
+        if fewest >= most || evictions.wrapping_sub(self.compared_at) < TURNS * self.wanted {
             return None;
         }
         self.compared_at = evictions;
@@ -115,9 +113,9 @@ impl MemoryBudget {
     pub(crate) fn advance(&mut self, residency: &Residency) {
         let (frames, absent) = (residency.frames(), residency.absent());
         let (in_use, bytes) = (frames.in_use(), self.absent());
-        if self.for_pages() > in_use {
+        if self.wanted > in_use {
             if absent.bytes() <= bytes && frames.are_others_idle() {
-                frames.set_in_use(self.for_pages());
+                frames.set_in_use(self.wanted);
             }
         } else if absent.most_bytes() < bytes {
             if frames.are_others_idle() {
@@ -125,14 +123,13 @@ impl MemoryBudget {
                 absent.set_most_bytes(bytes);
             }
         } else if let Some(wanted) = self.next(residency.ghosts()) {
-            self.wanted = wanted;
-            residency.ghosts().set_frames(self.ghost_frames());
-            match self.for_pages() < in_use {
-                true => frames.set_in_use(self.for_pages()),
+            self.want(wanted, residency);
+            match wanted < in_use {
+                true => frames.set_in_use(wanted),
                 false => absent.set_most_bytes(self.absent()),
             }
         }
-        let taken = (frames.in_use() + self.lent) as usize * FRAME_BYTES + absent.most_bytes();
+        let taken = frames.in_use() as usize * FRAME_BYTES + absent.most_bytes();
         assert!(taken <= self.bytes, "{taken} bytes are promised of {}", self.bytes);
     }
 }

@@ -220,15 +220,15 @@ impl Pool {
         pages + frames.header_bytes() + table.bytes() + residency.ghosts().bytes()
     }
 
-    /// Lends memory of frames, which are all free, to recovery, until
-    /// [`Pool::take_memory_back`]. Returns its bytes.
-    pub(crate) fn lend_memory(&self) -> usize {
-        self.loader.evictor().lend_memory()
+    /// The log is replayed from now on: memory of frames, which are all free, moves to records that
+    /// wait for their page.
+    pub(crate) fn begin_replay(&self) {
+        self.loader.evictor().replay(true);
     }
 
-    /// Takes back what was lent.
-    pub(crate) fn take_memory_back(&self) {
-        self.loader.evictor().take_memory_back();
+    /// The log is replayed, and memory moves back as far as it is free.
+    pub(crate) fn end_replay(&self) {
+        self.loader.evictor().replay(false);
     }
 
     /// The pages on the store.

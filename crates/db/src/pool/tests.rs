@@ -8,6 +8,7 @@ use frostline_zone::{Device, Shape, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
+use super::absent::Room;
 use super::writeback::Cause;
 use super::*;
 use crate::mvcc::{Change, Lookup, WriteKind};
@@ -228,19 +229,29 @@ impl World {
             } else if self.rng.random_bool(0.9) {
                 continue;
             }
-            let kind = [WriteKind::Put, WriteKind::Delete][usize::from(self.rng.random_bool(0.1))];
+            let kind = match self.rng.random_range(0..10) {
+                0 => WriteKind::Delete,
+                1..4 => WriteKind::Patch,
+                _ => WriteKind::Put,
+            };
             let len = match (kind, expected) {
                 (WriteKind::Delete, _) => 0,
                 (_, Some(value)) if self.rng.random_bool(0.8) => value.len(),
                 _ => self.rng.random_range(0..100),
             };
-            let new = vec![self.rng.random(); len];
+            let mut new = vec![self.rng.random(); len];
+            if kind == WriteKind::Patch {
+                let at: u8 = self.rng.random_range(0..100);
+                new.splice(..0, [at, 0, len as u8, 0]);
+            }
             let change = Change { kind, value: &new };
             before.clear();
             let mut was = None;
             let keep = |append: &mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>| {
                 was = append(&mut before);
             };
+            let is_replay = self.rng.random_bool(0.3);
+            let room = || Some(Room { bytes: room()?, is_replay });
             if rows.change(page, &[key], room, (change, position), keep).is_none() {
                 continue;
             }
@@ -251,9 +262,14 @@ impl World {
                 _ => self.without_page += 1,
             }
             match kind {
-                WriteKind::Delete => records.remove(&[key][..]),
-                _ => records.insert(vec![key], new),
-            };
+                WriteKind::Delete => drop(records.remove(&[key][..])),
+                WriteKind::Patch => {
+                    if let Some(value) = records.get_mut(&[key][..]) {
+                        change.patch(value);
+                    }
+                }
+                _ => drop(records.insert(vec![key], new)),
+            }
         }
     }
 
@@ -389,7 +405,7 @@ fn eviction_names_pages_that_lack_changes_of_rows_and_reads_none() {
     let residency = world.pool.residency();
     let change = |&page: &u32| {
         let put = (Change { kind: WriteKind::Put, value: &[2; 300] }, 2);
-        let room = || residency.table().room(page);
+        let room = || Some(Room { bytes: residency.table().room(page)?, is_replay: false });
         residency.absent().change(page, &[1], room, put, |_| ()).is_some()
     };
     let changed: Vec<_> = (0..PAGES).filter(change).collect();
@@ -433,4 +449,24 @@ fn a_page_that_is_freed_while_it_is_absent_is_not_loaded_again() {
     assert!(world.pool.look(0).is_err(), "it was loaded");
     world.create(0);
     world.compare(0);
+}
+
+#[test]
+fn rows_have_the_memory_of_frames_in_a_replay_and_after_it_if_they_need_it() {
+    for wait in [false, true] {
+        let world = World::new(3, 64);
+        let absent = world.pool.residency().absent();
+        let division = || (world.pool.frames_in_use(), absent.most_bytes());
+        let (frames, bytes) = division();
+        world.pool.begin_replay();
+        assert_eq!(division(), (FRAMES.0, bytes + (frames - FRAMES.0) * FRAME_BYTES));
+        let put = (Change { kind: WriteKind::Put, value: &[2; 400] }, 2);
+        let room = || Some(Room { bytes: 4000, is_replay: true });
+        for page in (0..PAGES).filter(|_| wait) {
+            assert!(absent.change(page, &[1], room, put, |_| ()).is_some());
+        }
+        world.pool.end_replay();
+        let expected = if wait { FRAMES.0 } else { frames };
+        assert_eq!(world.pool.frames_in_use(), expected, "with {} bytes", absent.bytes());
+    }
 }

@@ -40,7 +40,7 @@ use crate::{DbError, Progress};
 use deleted::DeletedTrees;
 use writes::WaitingWrites;
 
-/// Bytes of log records that wait to be redone together, about; more if memory is lent.
+/// Bytes of log records that wait to be redone together, about; writes of commits may have more.
 const WAITING_BYTES: usize = 1 << 20;
 
 /// Counters of a recovery.
@@ -89,18 +89,20 @@ struct Recovery<'c> {
 impl Recovery<'_> {
     fn run(mut self) -> Result<Recovered, DbError> {
         let trees = &self.core.trees;
-        let lent = trees.pool.lend_memory();
+        if trees.wal().keep_from() < trees.wal().end() {
+            trees.pool.begin_replay();
+        }
         let mut used = stored_pages(trees.space())?;
         self.redo_structure(&mut used)?;
         tracing::info!(records = self.found.structure, "structure changes of the log are redone");
         trees.pages.begin(&used);
         // The store has them still, or again: it may have got one that the log made and freed.
         used.left().try_for_each(|page| trees.space().trim(page))?;
-        self.replay_commits(lent)?;
-        trees.pool.take_memory_back();
+        self.replay_commits()?;
         let Recovered { commits, log_bytes, .. } = self.found;
         tracing::info!(commits, log_bytes, "commits of the log are replayed");
         trees.window.replayed(u64::MAX);
+        trees.pool.end_replay();
         Ok(self.found)
     }
 
@@ -137,13 +139,14 @@ impl Recovery<'_> {
         waiting.redo(trees, used)
     }
 
-    /// The second pass, with so much memory that is lent to it.
-    fn replay_commits(&mut self, lent: usize) -> Result<(), DbError> {
+    /// The second pass. Writes wait in memory of which the log's buffers will take as much, once
+    /// there are commits.
+    fn replay_commits(&mut self) -> Result<(), DbError> {
         let trees = &self.core.trees;
         let (commits, bytes, progress) =
             (&mut self.found.commits, &mut self.found.log_bytes, self.progress);
         let deleted = &self.deleted;
-        let mut waiting = WaitingWrites::new(lent.max(WAITING_BYTES));
+        let mut waiting = WaitingWrites::new(trees.wal().buffer_bytes().max(WAITING_BYTES));
         trees.wal().replay(
             &mut |position, kind, record: &[u8]| {
                 let malformed = DbError::Record { position, what: "is no transaction" };

@@ -33,15 +33,23 @@ pub(super) struct WaitingWrites {
 }
 
 impl WaitingWrite {
-    /// True if what was written before to the same record does not matter.
-    fn hides_older(&self) -> bool {
-        self.kind != WriteKind::Patch
+    /// True if the write before of the same record does not matter: all that it wrote is written
+    /// again.
+    fn hides(&self, older: &Self, bytes: &[u8]) -> bool {
+        let places = |write: &Self| {
+            let patches = write.logged(bytes).change.patches();
+            patches.map(|(at, bytes)| (at, bytes.len()))
+        };
+        match (self.kind, older.kind) {
+            (WriteKind::Patch, WriteKind::Patch) => places(self).eq(places(older)),
+            (WriteKind::Patch, _) => false,
+            _ => true,
+        }
     }
 
     /// True if the write is made in its leaf: it can't wait for it among the rows of absent leaves.
     fn needs_leaf(&self, trees: &Trees) -> bool {
-        let waits = [WriteKind::Put, WriteKind::Delete].contains(&self.kind);
-        !waits || !trees.pool.keeps_rows()
+        self.kind == WriteKind::PutOverflow || !trees.pool.keeps_rows()
     }
 
     fn key<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
@@ -106,12 +114,12 @@ impl WaitingWrites {
     /// Redoes them, and forgets them.
     pub(super) fn redo(&mut self, trees: &Trees) -> Result<(), DbError> {
         self.sort();
-        let mut loaded = 0;
+        let (mut loaded, mut last_leaf) = (0, None);
         for (index, write) in self.writes.iter().enumerate() {
             if index >= loaded && write.needs_leaf(trees) {
                 loaded = self.load_leaves(trees, index);
             }
-            trees.redo_write(&write.logged(&self.bytes), write.position)?;
+            trees.redo_write(&write.logged(&self.bytes), write.position, &mut last_leaf)?;
         }
         trees.window.replayed(self.position);
         self.writes.clear();
@@ -129,7 +137,7 @@ impl WaitingWrites {
         self.writes.dedup_by(|older, newer| {
             let is_one = (older.tree, older.key_start) == (newer.tree, newer.key_start)
                 && older.key(bytes) == newer.key(bytes);
-            is_one && newer.hides_older()
+            is_one && newer.hides(older, bytes)
         });
         self.writes.reverse();
     }
@@ -162,24 +170,26 @@ mod tests {
     use crate::mvcc::{WriteKind, WriteSet};
     use crate::pool::CLEAN;
     use crate::record::put_writes;
-    use crate::{Create, Db, Options};
+    use crate::{Create, Db, Options, Transaction};
 
     #[test]
     fn writes_are_sorted_by_key_and_age_without_those_that_others_hide() {
         let mut waiting = WaitingWrites::new(1 << 20);
         let (patch, put, delete) = (WriteKind::Patch, WriteKind::Put, WriteKind::Delete);
         let long: &[u8] = b"ten bytes_";
-        let commits: [&[(u32, &[u8], WriteKind)]; 5] = [
+        let commits: [&[(u32, &[u8], WriteKind)]; 6] = [
             &[(7, b"b", put), (7, long, put), (2, b"z", patch)],
             &[(7, b"b", patch), (7, b"b\0", put), (2, b"z", put)],
             &[(7, b"b", put), (7, long, delete), (2, b"z", patch)],
             &[(7, b"b", patch), (7, b"ten bytes", put)],
             &[(7, b"b", patch), (2, b"y", patch)],
+            &[(7, b"b", patch)],
         ];
         for (commit, position) in commits.into_iter().zip(10..) {
             let (mut writes, mut record) = (WriteSet::default(), Vec::new());
             for &(tree, key, kind) in commit {
                 let value: &[u8] = match kind {
+                    WriteKind::Patch if position == 13 => &[1, 0, 1, 0, b'_'],
                     WriteKind::Patch => &[0, 0, 1, 0, b'_'],
                     WriteKind::Put => b"value",
                     _ => b"",
@@ -201,12 +211,51 @@ mod tests {
             (2, b"z", WriteKind::Patch, 12),
             (7, b"b", WriteKind::Put, 12),
             (7, b"b", WriteKind::Patch, 13),
-            (7, b"b", WriteKind::Patch, 14),
+            (7, b"b", WriteKind::Patch, 15),
             (7, b"b\0", WriteKind::Put, 11),
             (7, b"ten bytes", WriteKind::Put, 13),
             (7, long, WriteKind::Delete, 12),
         ];
         assert_eq!(sorted, expected);
+    }
+
+    #[test]
+    fn recovery_reads_no_leaf_whose_records_were_patched() {
+        let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
+        let device = in_memory(&shape).unwrap();
+        Db::create(&device, &Create { log_bytes: Some(4 << 20), ..Create::default() }).unwrap();
+        let options =
+            Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+        let db = Db::open(&device, &options).unwrap();
+        let table = db.create_table("t").unwrap();
+        let change = |n: u32, change: &dyn Fn(&mut Transaction<'_>, &[u8])| {
+            let mut transaction = db.begin().unwrap();
+            change(&mut transaction, &n.to_be_bytes());
+            transaction.commit_soon().unwrap();
+        };
+        (0..2000).for_each(|n| change(n, &|all, key| all.put(table, key, &[b'_'; 300]).unwrap()));
+        db.checkpoint().unwrap();
+        for round in 0..3 {
+            let at = round * 10;
+            (0..2000).step_by(50).for_each(|n| {
+                change(n, &|all, key| all.patch(table, key, at, b"patched").unwrap());
+            });
+        }
+        db.wait(db.begin().unwrap().commit_soon().unwrap()).unwrap();
+        drop(db);
+        let db = Db::open(&device, &options).unwrap();
+        assert_eq!(db.recovered().commits, 120);
+        let read = || db.stats().unwrap().pages_read;
+        assert!(read() < 10, "{} pages", read());
+        let (table, look) = (db.table("t").unwrap(), db.begin_read().unwrap());
+        for n in (0..2000u32).step_by(25) {
+            let mut expected = [b'_'; 300];
+            if n % 50 == 0 {
+                (0..3).for_each(|round| expected[round * 10..][..7].copy_from_slice(b"patched"));
+            }
+            assert_eq!(look.get(table, &n.to_be_bytes()).unwrap().as_deref(), Some(&expected[..]));
+        }
+        assert!(read() >= 40, "{} pages", read());
     }
 
     #[test]
@@ -228,9 +277,14 @@ mod tests {
         (0..100u8).for_each(|n| put(&[b'c', n], &[n; 100]));
         db.checkpoint().unwrap();
         put(b"b", b"AAAA");
-        let mut transaction = db.begin().unwrap();
-        transaction.patch(table, b"b", 1, b"B").unwrap();
-        transaction.commit().unwrap();
+        let patch = |key: &[u8], at: usize, bytes: &[u8]| {
+            let mut transaction = db.begin().unwrap();
+            transaction.patch(table, key, at, bytes).unwrap();
+            transaction.commit().unwrap();
+        };
+        patch(b"b", 1, b"B");
+        patch(&[b'c', 7], 0, b"first");
+        patch(&[b'c', 7], 3, b"second");
         // The leaf on the device has all of this, and lacks the last put, which waits for it with
         // the first one.
         db.core().trees.pool.write_older(CLEAN).unwrap();
@@ -238,9 +292,11 @@ mod tests {
         put(b"a", b"a");
         drop(db);
         let db = Db::open(&device, &options).unwrap();
-        assert_eq!(db.recovered().commits, 3);
+        assert_eq!(db.recovered().commits, 5);
         let table = db.table("t").unwrap();
         let look = db.begin_read().unwrap();
+        let patched = look.get(table, &[b'c', 7]).unwrap().unwrap();
+        assert_eq!((&patched[..9], patched[9]), (&b"firsecond"[..], 7));
         assert_eq!(look.get(table, b"a").unwrap().as_deref(), Some(&b"a"[..]));
         assert_eq!(look.get(table, b"b").unwrap().as_deref(), Some(&b"ABAA"[..]));
     }

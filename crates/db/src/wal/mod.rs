@@ -411,6 +411,12 @@ impl Wal {
         self.shared.lock().buffer.zone * BLOCK
     }
 
+    /// Bytes of memory for records that are not written yet: two buffers. They take little of it as
+    /// long as little is appended.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        2 * self.shared.lock().buffer.most_pending
+    }
+
     /// Bytes of the largest payload of a record: a quarter of the log.
     pub fn largest_record(&self) -> usize {
         self.shared.lock().buffer.largest_record

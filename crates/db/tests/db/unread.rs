@@ -1,4 +1,4 @@
-//! Records that are put and deleted although neither they nor their pages were read: a database
+//! Records that are put, patched and deleted although neither they nor their pages were read: a database
 //! with little memory against ordered maps, with snapshots, through kills and checkpoints.
 
 use std::collections::BTreeMap;
@@ -54,6 +54,17 @@ fn change(rng: &mut StdRng) -> (Vec<u8>, Option<Vec<u8>>) {
 
 fn make(transaction: &mut Transaction<'_>, table: Table, map: &mut Map, rng: &mut StdRng) {
     let (key, value) = change(rng);
+    if rng.random_bool(0.3) {
+        // Of the next record that is there, if any; often of one of a few.
+        let key = if rng.random() { key } else { self::key(rng.random_range(0..60)) };
+        let patched = map.range_mut(key.clone()..).next();
+        let key = patched.as_ref().map_or(&key, |(key, _)| *key);
+        let (at, bytes) = (rng.random_range(0..120), [rng.random(); 7]);
+        transaction.patch(table, key, at, &bytes).unwrap();
+        let places = patched.into_iter().flat_map(|(_, value)| value.iter_mut().skip(at));
+        places.zip(bytes).for_each(|(byte, new)| *byte = new);
+        return;
+    }
     match value {
         Some(value) => {
             transaction.put(table, &key, &value).unwrap();
@@ -110,7 +121,10 @@ fn run(seed: u64, long: bool) {
     for life in 0..5 {
         let db = open(&device);
         let table = db.table("t").or_else(|_| db.create_table("t")).unwrap();
-        compare(&db.begin_read().unwrap(), table, &map);
+        // Otherwise what waits after a replay is changed.
+        if life % 2 == 0 {
+            compare(&db.begin_read().unwrap(), table, &map);
+        }
         // Read transactions, and what they see.
         let mut looks: Vec<(Transaction<'_>, Map)> = Vec::new();
         for _ in 0..150 {
@@ -151,10 +165,10 @@ fn run(seed: u64, long: bool) {
         if life == 2 {
             compare(&db.begin_read().unwrap(), table, &map);
         }
-        // Then the process is killed.
+        // Then the process is killed. A check reads all leaves, and most of them are written.
         let commit = db.begin().unwrap().commit_soon().unwrap();
         db.wait(commit).unwrap();
-        assert!(db.check().unwrap().findings.is_empty());
+        assert!(life % 2 == 0 || db.check().unwrap().findings.is_empty());
     }
     assert!(unread > 1000, "{unread} records were written unread");
     let db = open(&device);

@@ -9,8 +9,8 @@
 //! which one or two are asked for again and again. In place of the page these take a twentieth of
 //! the memory. They are noted by their keys while the page is still in a frame.
 //!
-//! Rows also *wait* for their page: records that were put or deleted, whether or not anybody has
-//! read them. The page gets them when it comes into a frame: as something else needs it, as the log
+//! Rows also *wait* for their page: records that were put, patched or deleted, whether or not anybody
+//! has read them. The page gets them when it comes into a frame: as something else needs it, as the log
 //! has to be cut, or as the memory is needed here. What an absent page has free is known, so that
 //! all that waits for it fits; but not while the log is replayed.
 //!
@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 pub(super) use delta::CachedDelta;
-pub(super) use rows::{Rows, Waiting};
+pub(super) use rows::{Room, Rows, Waiting};
 
 use super::frames::CLEAN;
 use crate::DbError;
@@ -287,18 +287,18 @@ impl AbsentCache {
 
     /// Makes the change of a record that the log has at `position`, after `keep` got a function
     /// that appends the old value, or says that only the page has it. None if the change needs the
-    /// page, or `room`, the bytes that this has free, says that it is in a frame by now.
+    /// page, or `room`, which this allows, says that it is in a frame by now.
     pub(crate) fn change(
         &self,
         page: u32,
         key: &[u8],
-        room: impl FnOnce() -> Option<u32>,
+        room: impl FnOnce() -> Option<Room>,
         change: (Change<'_>, u64),
         keep: impl FnOnce(&mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>),
     ) -> Option<Memory> {
         let most_bytes = self.most_bytes();
         let mut state = self.state(page);
-        let room = room().filter(|_| most_bytes > 0)? as usize;
+        let room = room().filter(|_| most_bytes > 0)?;
         let slot = state.slot(page);
         if !state.change(slot, |parts| parts.rows.change(key, change, room, keep)) {
             return None;
@@ -312,19 +312,19 @@ impl AbsentCache {
         self.state(page).use_rows(page).is_some_and(|rows| rows.get(key).is_some())
     }
 
-    /// True if [`Self::change`] does not need the page, as it is now: it has `room` bytes free.
+    /// True if [`Self::change`] does not need the page, as it is now, with this room.
     pub(crate) fn can_change(
         &self,
         page: u32,
         key: &[u8],
         change: Change<'_>,
-        room: Option<u32>,
+        room: Option<Room>,
     ) -> bool {
         let Some(room) = room.filter(|_| self.most_bytes() > 0) else { return false };
         let state = self.state(page);
         match state.slots.find(page) {
-            Some(slot) => state.slots.parts(slot).rows.can_change(key, change, room as usize),
-            None => Rows::default().can_change(key, change, room as usize),
+            Some(slot) => state.slots.parts(slot).rows.can_change(key, change, room),
+            None => Rows::default().can_change(key, change, room),
         }
     }
 

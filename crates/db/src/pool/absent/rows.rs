@@ -11,8 +11,9 @@ use crate::pool::frames::CLEAN;
 /// Bytes before a record's key: the lengths of key and value (u16 each) and its marks.
 const HEAD: usize = 5;
 
-/// Bytes before all records: the log positions of their last and of their first change.
-const POSITIONS: usize = 16;
+/// Bytes before all records: the log positions of their last and of their first change, and the
+/// bytes of those that the page lacks (u16).
+const BEFORE: usize = 18;
 
 /// In place of the length of a value: it is in the page, which is in memory.
 const IN_PAGE: u16 = u16::MAX;
@@ -34,21 +35,32 @@ const GHOST: u8 = 16;
 
 /// A mark: the record takes no more room in the page than there.
 const OVERWRITTEN: u8 = 32;
+/// A mark: in place of a value there are patches of that which the page has.
+const PATCHED: u8 = 64;
 
 /// Some records of a page, in no order.
 #[derive(Default)]
 pub(crate) struct Rows {
-    /// Nothing, or the positions, and for each record its head, its key, its value.
+    /// Nothing, or what is before all records, and for each record its head, its key, its value.
     bytes: Box<[u8]>,
+}
+
+/// What an absent page allows.
+#[derive(Clone, Copy)]
+pub(crate) struct Room {
+    /// The bytes that it has free.
+    pub bytes: u32,
+    /// True if nobody sees the states that a record has between its changes: they are redone.
+    pub is_replay: bool,
 }
 
 /// A change that waits for the page.
 pub(crate) struct Waiting<'r> {
     /// The record's key.
     pub key: &'r [u8],
-    /// A put or a delete.
+    /// A put, a delete, or patches.
     pub change: Change<'r>,
-    /// False if the page has the record, with a value of the same length.
+    /// False if the page has the record, with a value of the length of this one.
     pub is_added: bool,
     /// True if the record is deleted, and snapshots may see it although the page never had it.
     pub leaves_ghost: bool,
@@ -66,29 +78,34 @@ impl At {
     fn key(&self) -> Range<usize> {
         self.begin + HEAD..self.value
     }
+
+    fn bytes(&self) -> usize {
+        self.end - self.begin
+    }
 }
 
 impl Rows {
-    /// None of them yet.
-    fn begin(position: u64, dirty_from: u64) -> Vec<u8> {
-        [position.to_le_bytes(), dirty_from.to_le_bytes()].concat()
+    /// None of them yet, and so many bytes that the page will lack.
+    fn begin(position: u64, dirty_from: u64, waiting: usize) -> Vec<u8> {
+        let waiting = (waiting as u16).to_le_bytes();
+        [&position.to_le_bytes()[..], &dirty_from.to_le_bytes(), &waiting].concat()
     }
 
     /// From what [`Self::begin`] gave, and records behind it.
     fn of(bytes: Vec<u8>) -> Self {
-        let has_records = bytes.len() > POSITIONS;
+        let has_records = bytes.len() > BEFORE;
         Rows { bytes: if has_records { bytes.into_boxed_slice() } else { Box::default() } }
     }
 
     fn taken(&mut self) -> Vec<u8> {
         match self.is_empty() {
-            true => Rows::begin(0, CLEAN),
+            true => Rows::begin(0, CLEAN, 0),
             false => std::mem::take(&mut self.bytes).into_vec(),
         }
     }
 
     fn positions(&self) -> [u64; 2] {
-        let Some(bytes) = self.bytes.get(..POSITIONS) else { return [0, CLEAN] };
+        let Some(bytes) = self.bytes.get(..BEFORE) else { return [0, CLEAN] };
         let (words, _) = bytes.as_chunks::<8>();
         [u64::from_le_bytes(words[0]), u64::from_le_bytes(words[1])]
     }
@@ -104,10 +121,10 @@ impl Rows {
         self.positions()[1]
     }
 
-    fn changed_at(&mut self, at: u64) {
+    fn changed_at(&mut self, at: u64, waiting: usize) {
         let [position, dirty_from] = self.positions();
-        let positions = Rows::begin(position.max(at), dirty_from.min(at));
-        self.bytes[..POSITIONS].copy_from_slice(&positions);
+        let before = Rows::begin(position.max(at), dirty_from.min(at), waiting);
+        self.bytes[..BEFORE].copy_from_slice(&before);
     }
 
     /// True if there are none.
@@ -133,7 +150,7 @@ impl Rows {
     }
 
     fn all(&self) -> impl Iterator<Item = At> {
-        let mut next = POSITIONS;
+        let mut next = BEFORE;
         std::iter::from_fn(move || {
             let begin = next;
             if begin >= self.bytes.len() {
@@ -150,11 +167,19 @@ impl Rows {
         self.all().find(|at| self.bytes[at.key()] == *key)
     }
 
-    /// The state of a record, which counts as used from then on; none if it is not here.
+    /// The state of a record, which counts as used from then on; none if only the page can tell it.
     pub(crate) fn get(&mut self, key: &[u8]) -> Option<(Lookup, &[u8])> {
-        let at = self.find(key).filter(|at| at.has_value)?;
+        let at = self.find(key).filter(|at| self.is_known(at))?;
         self.mark(&at, USED);
         Some(self.state(&at))
+    }
+
+    fn is_patched(&self, at: &At) -> bool {
+        self.marks(at) & PATCHED != 0
+    }
+
+    fn is_known(&self, at: &At) -> bool {
+        at.has_value && !self.is_patched(at)
     }
 
     fn state(&self, at: &At) -> (Lookup, &[u8]) {
@@ -169,15 +194,15 @@ impl Rows {
         self.find(key).is_some_and(|at| self.marks(&at) & CHANGED != 0)
     }
 
-    /// True if [`Self::change`] does not need the page, which has `room` bytes free.
-    pub(crate) fn can_change(&self, key: &[u8], change: Change<'_>, room: usize) -> bool {
-        let known = self.find(key).filter(|at| at.has_value);
-        self.is_in_place(known.as_ref(), change) || self.can_add(key, change, room)
+    /// True if [`Self::change`] does not need the page, which has this room.
+    pub(crate) fn can_change(&self, key: &[u8], change: Change<'_>, room: Room) -> bool {
+        let at = self.find(key);
+        self.is_in_place(at.as_ref(), change) || self.can_add(key, at.as_ref(), change, room)
     }
 
     /// True if a change leaves a record, which is known, as long as it is.
-    fn is_in_place(&self, known: Option<&At>, change: Change<'_>) -> bool {
-        known.is_some_and(|at| match change.kind {
+    fn is_in_place(&self, at: Option<&At>, change: Change<'_>) -> bool {
+        at.filter(|at| self.is_known(at)).is_some_and(|at| match change.kind {
             WriteKind::Put | WriteKind::Overwrite => {
                 self.marks(at) & DELETED == 0 && at.end - at.value == change.value.len()
             }
@@ -186,31 +211,37 @@ impl Rows {
         })
     }
 
-    /// True if what a change makes of a record can wait, whatever the page has of it.
-    fn can_add(&self, key: &[u8], change: Change<'_>, room: usize) -> bool {
+    /// True if a change of a record can wait, whatever the page has of it. If patches wait, the page
+    /// gets them first: snapshots may see the record as they leave it.
+    fn can_add(&self, key: &[u8], at: Option<&At>, change: Change<'_>, room: Room) -> bool {
+        if !room.is_replay && at.is_some_and(|at| self.is_patched(at)) {
+            return false;
+        }
         match change.kind {
-            WriteKind::Put => self.have_room(key, change.value, room),
-            WriteKind::Overwrite => self.have_room(key, change.value, usize::MAX),
+            WriteKind::Put => self.have_room(key, change.value, room.bytes as usize),
+            WriteKind::Overwrite | WriteKind::Patch => {
+                self.have_room(key, change.value, usize::MAX)
+            }
             WriteKind::Delete => self.have_room(key, &[], usize::MAX),
-            WriteKind::Patch | WriteKind::PutOverflow => false,
+            WriteKind::PutOverflow => false,
         }
     }
 
     /// Makes the change of a record that the log has at `position`, after `keep` got a function
     /// that appends the old value, or says that only the page has it. False if the change needs the
-    /// page, which has `room` bytes free.
+    /// page, which has this room.
     pub(crate) fn change(
         &mut self,
         key: &[u8],
         (change, position): (Change<'_>, u64),
-        room: usize,
+        room: Room,
         keep: impl FnOnce(&mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>),
     ) -> bool {
         let at = self.find(key);
-        let known = at.as_ref().filter(|at| at.has_value);
+        let known = at.as_ref().filter(|at| self.is_known(at));
         let value = known.map(|at| at.value..at.end);
         let in_place = self.is_in_place(known, change);
-        let is_made = in_place || self.can_add(key, change, room);
+        let is_made = in_place || self.can_add(key, at.as_ref(), change, room);
         if !is_made {
             return false;
         }
@@ -220,7 +251,9 @@ impl Rows {
             Some(found)
         });
         let marks = at.as_ref().map_or(0, |at| self.marks(at));
-        match (value.filter(|_| in_place), at) {
+        let waited = at.as_ref().filter(|_| marks & CHANGED != 0).map_or(0, At::bytes);
+        let others = self.waiting_bytes() - waited;
+        let bytes = match (value.filter(|_| in_place), at) {
             (Some(value), Some(at)) => {
                 let value = &mut self.bytes[value];
                 match change.kind {
@@ -228,28 +261,38 @@ impl Rows {
                     _ => value.copy_from_slice(change.value),
                 }
                 self.mark(&at, if marks & ADDED == 0 { USED | CHANGED } else { CHANGED });
+                at.bytes()
             }
-            (_, at) => {
-                let mut bytes = self.taken();
-                bytes.drain(at.map_or(0..0, |at| at.begin..at.end));
-                let deleted = match (change.kind, marks & (ADDED | DELETED)) {
-                    (WriteKind::Delete, ADDED) => DELETED | GHOST,
-                    (WriteKind::Delete, _) => DELETED | marks & GHOST,
-                    _ => 0,
-                };
-                let overwritten = match change.kind {
-                    WriteKind::Overwrite => OVERWRITTEN,
-                    _ => 0,
-                };
-                let marks = marks & USED | CHANGED | ADDED | deleted | overwritten;
-                bytes.reserve_exact(HEAD + key.len() + change.value.len());
-                push(&mut bytes, marks, key, change.value.len() as u16);
-                bytes.extend_from_slice(change.value);
-                *self = Rows::of(bytes);
-            }
-        }
-        self.changed_at(position);
+            (_, at) => self.replace(key, at, change),
+        };
+        self.changed_at(position, others + bytes);
         true
+    }
+
+    /// Puts what a change makes of a record in the place of what was known of it. Returns the bytes
+    /// of the record.
+    fn replace(&mut self, key: &[u8], at: Option<At>, change: Change<'_>) -> usize {
+        let marks = at.as_ref().map_or(0, |at| self.marks(at));
+        let mut bytes = self.taken();
+        let before: Vec<u8> = bytes.drain(at.map_or(0..0, |at| at.begin..at.end)).collect();
+        let patches = match change.kind == WriteKind::Patch && marks & PATCHED != 0 {
+            true => &before[HEAD + key.len()..],
+            false => &[],
+        };
+        let kind = match (change.kind, marks & (ADDED | DELETED)) {
+            (WriteKind::Delete, ADDED) => DELETED | GHOST,
+            (WriteKind::Delete, _) => DELETED | marks & GHOST,
+            (WriteKind::Overwrite, _) => OVERWRITTEN,
+            (WriteKind::Patch, _) => OVERWRITTEN | PATCHED,
+            (WriteKind::Put | WriteKind::PutOverflow, _) => 0,
+        };
+        let len = patches.len() + change.value.len();
+        bytes.reserve_exact(HEAD + key.len() + len);
+        push(&mut bytes, marks & USED | CHANGED | ADDED | kind, key, len as u16);
+        bytes.extend_from_slice(patches);
+        bytes.extend_from_slice(change.value);
+        *self = Rows::of(bytes);
+        HEAD + key.len() + len
     }
 
     /// True if one more record fits into the `room` of the page, with all that are added to it:
@@ -267,8 +310,7 @@ impl Rows {
 
     /// Bytes of the records that the page lacks.
     pub(crate) fn waiting_bytes(&self) -> usize {
-        let waiting = self.all().filter(|at| self.marks(at) & CHANGED != 0);
-        waiting.map(|at| at.end - at.begin).sum()
+        if self.is_empty() { 0 } else { self.number(BEFORE - 2).into() }
     }
 
     /// Adds a record whose page is in memory, or notes that it is used.
@@ -287,7 +329,7 @@ impl Rows {
     /// Takes the values from the page, which leaves memory. Records that it does not have, or only
     /// the ghost or the reference of, are dropped.
     pub(crate) fn take_values(&mut self, page: Node<'_>) {
-        let mut taken = Rows::begin(page.position(), CLEAN);
+        let mut taken = Rows::begin(page.position(), CLEAN, 0);
         for at in self.all() {
             let key = &self.bytes[at.key()];
             let (index, found) = page.search(key);
@@ -309,7 +351,7 @@ impl Rows {
         if self.is_empty() {
             return;
         }
-        let mut left = Rows::begin(0, CLEAN);
+        let mut left = Rows::begin(0, CLEAN, 0);
         for at in self.all().filter(|at| self.marks(at) & (ADDED | USED) != ADDED) {
             push(&mut left, self.marks(&at) & USED, &self.bytes[at.key()], IN_PAGE);
         }
@@ -319,7 +361,7 @@ impl Rows {
     /// Drops records that are not marked as used, nor have a value that their page lacks, and the
     /// marks.
     pub(crate) fn drop_unused(&mut self) {
-        let mut left = Rows::begin(self.position(), self.dirty_from());
+        let mut left = self.bytes.get(..BEFORE).unwrap_or_default().to_vec();
         for at in self.all().filter(|at| self.marks(at) != 0) {
             let begin = left.len();
             left.extend_from_slice(&self.bytes[at.begin..at.end]);
@@ -330,15 +372,21 @@ impl Rows {
 
     /// Takes the records from a key on: another page has them now.
     pub(crate) fn split_off(&mut self, separator: &[u8]) -> Rows {
-        let begin = || Rows::begin(self.position(), self.dirty_from());
-        let (mut left, mut right) = (begin(), begin());
-        for at in self.all() {
-            let is_right = self.bytes[at.key()] >= *separator;
-            let side = if is_right { &mut right } else { &mut left };
-            side.extend_from_slice(&self.bytes[at.begin..at.end]);
-        }
-        *self = Rows::of(left);
-        Rows::of(right)
+        let all: Vec<_> = self.all().collect();
+        let (right, left): (Vec<_>, Vec<_>) =
+            all.iter().partition(|at| self.bytes[at.key()] >= *separator);
+        let [left, right] = [left, right].map(|side| self.part(&side));
+        *self = left;
+        right
+    }
+
+    /// Some of the records.
+    fn part(&self, records: &[&At]) -> Rows {
+        let waits = |at: &&&At| self.marks(at) & CHANGED != 0;
+        let waiting = records.iter().filter(waits).map(|at| at.bytes()).sum();
+        let mut part = Rows::begin(self.position(), self.dirty_from(), waiting);
+        records.iter().for_each(|at| part.extend_from_slice(&self.bytes[at.begin..at.end]));
+        Rows::of(part)
     }
 
     /// True if the page lacks values.
@@ -351,7 +399,11 @@ impl Rows {
         let changed = self.all().filter(|at| self.marks(at) & CHANGED != 0);
         changed.map(|at| {
             let marks = self.marks(&at);
-            let kind = if marks & DELETED == 0 { WriteKind::Put } else { WriteKind::Delete };
+            let kind = match marks & (DELETED | PATCHED) {
+                0 => WriteKind::Put,
+                PATCHED => WriteKind::Patch,
+                _ => WriteKind::Delete,
+            };
             Waiting {
                 key: &self.bytes[at.key()],
                 change: Change { kind, value: &self.bytes[at.value..at.end] },
@@ -393,8 +445,14 @@ mod tests {
 
     /// Keys and values that wait for the page; of records that are deleted no value.
     fn waiting(records: &Rows) -> Vec<(&[u8], Option<&[u8]>)> {
+        let bytes = records.waiting().map(|one| HEAD + one.key.len() + one.change.value.len());
+        assert_eq!(records.waiting_bytes(), bytes.sum::<usize>());
         let of = |one: &Waiting<'_>| one.change.kind == WriteKind::Put;
         records.waiting().map(|one| (one.key, of(&one).then_some(one.change.value))).collect()
+    }
+
+    fn of(bytes: usize, is_replay: bool) -> Room {
+        Room { bytes: bytes as u32, is_replay }
     }
 
     /// Makes a change, and returns what it replaced, if that is known; none if it needs the page.
@@ -411,7 +469,7 @@ mod tests {
             before = append(&mut value).map(|found| (found, value));
         };
         let change = (Change { kind, value }, position);
-        records.change(key, change, room, keep).then_some(before)
+        records.change(key, change, of(room, false), keep).then_some(before)
     }
 
     #[test]
@@ -457,6 +515,25 @@ mod tests {
     }
 
     #[test]
+    fn both_halves_of_a_page_know_how_much_waits_for_them() {
+        let mut records = Rows::default();
+        for (at, key) in (b'a'..=b'z').enumerate() {
+            let kind = [WriteKind::Put, WriteKind::Patch, WriteKind::Delete][at % 3];
+            let value = if kind == WriteKind::Delete { &[][..] } else { &[0, 0, 1, 0, 7] };
+            assert!(change(&mut records, &[key], (kind, value), 10 + at as u64, 4000).is_some());
+        }
+        records.drop_unused();
+        assert_eq!(waiting(&records).len(), 26);
+        let right = records.split_off(b"k");
+        assert_eq!((waiting(&records).len(), waiting(&right).len()), (10, 16));
+        assert_eq!((right.position(), right.dirty_from()), (35, 10));
+        assert!(
+            records.split_off(b"z").is_empty() && records.split_off(b"a").waiting().count() == 10
+        );
+        assert!(records.is_empty() && waiting(&records).is_empty());
+    }
+
+    #[test]
     fn a_record_that_is_overwritten_needs_no_room_until_its_length_changes() {
         let (mut records, one) = (Rows::default(), SLOT + 1 + 5);
         fn overwrite(value: &[u8]) -> (WriteKind, &[u8]) {
@@ -481,6 +558,36 @@ mod tests {
     }
 
     #[test]
+    fn patches_of_an_unknown_record_wait_and_what_follows_needs_the_page_but_in_a_replay() {
+        let (patch, more) = (&[1, 0, 1, 0, b'_'][..], &[0, 0, 2, 0, b'A', b'B'][..]);
+        let put = Change { kind: WriteKind::Put, value: b"five5" };
+        let delete = Change { kind: WriteKind::Delete, value: b"" };
+        let patch_with = |value| Change { kind: WriteKind::Patch, value };
+        for (next, is_replay) in [patch_with(more), put, delete]
+            .into_iter()
+            .flat_map(|next| [(next, false), (next, true)])
+        {
+            let mut records = Rows::default();
+            assert_eq!(change(&mut records, b"c", (WriteKind::Patch, patch), 10, 0), Some(None));
+            assert!(records.has_waiting(b"c") && records.get(b"c").is_none());
+            assert_eq!(records.can_change(b"c", next, of(100, is_replay)), is_replay);
+            let mut was = None;
+            let keep =
+                |append: &mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>| was = append(&mut vec![]);
+            assert_eq!(records.change(b"c", (next, 12), of(100, is_replay), keep), is_replay);
+            assert_eq!(was, None, "only the page has it");
+            let all: Vec<_> = records.waiting().map(|one| one.change).collect();
+            let expected = match (is_replay, next.kind) {
+                (false, _) => patch_with(patch),
+                (true, WriteKind::Patch) => patch_with(b"\x01\0\x01\0_\0\0\x02\0AB"),
+                (true, _) => next,
+            };
+            assert_eq!(all, [expected]);
+            assert_eq!(records.position(), if is_replay { 12 } else { 10 });
+        }
+    }
+
+    #[test]
     fn records_that_nobody_has_read_wait_as_long_as_they_fit_into_the_page() {
         let mut records = Rows::default();
         let one = SLOT + 1 + 5;
@@ -498,7 +605,6 @@ mod tests {
         let patch = (WriteKind::Patch, &[0, 0, 1, 0, b'_'][..]);
         let nothing = Some(Some((Lookup::Nothing, Vec::new())));
         assert_eq!(change(&mut records, b"c", patch, 15, 0), nothing);
-        assert_eq!(change(&mut records, b"e", patch, 16, 1000), None, "it is not known");
         assert_eq!(change(&mut records, b"x", delete, 17, 0), Some(None), "it needs no room");
         let room = 2 * one + SLOT + 1;
         assert_eq!(change(&mut records, b"e", put(b"12345"), 18, room), Some(None), "and a ghost");

@@ -61,9 +61,13 @@ fn get(cache: &AbsentCache, page: u32) -> bool {
     found.is_some()
 }
 
+fn room(bytes: u32) -> Option<Room> {
+    Some(Room { bytes, is_replay: false })
+}
+
 fn change(cache: &AbsentCache, page: u32, kind: WriteKind, value: &[u8], position: u64) -> bool {
     let change = (Change { kind, value }, position);
-    cache.change(page, &[page as u8], || Some(0), change, |_| ()).is_some()
+    cache.change(page, &[page as u8], || room(0), change, |_| ()).is_some()
 }
 
 fn pages(deltas: &[(u32, CachedDelta)]) -> Vec<u32> {
@@ -128,7 +132,7 @@ fn a_change_that_needs_the_page_or_meets_it_in_a_frame_is_not_made() {
     let refused = cache.change(1, &[1], || None, put, |_| panic!("nothing is replaced"));
     assert_eq!(refused, None);
     assert!(cache.get(1, &[1], || false, &mut Vec::new()).is_none());
-    let refused = cache.change(1, &[2], || Some(0), put, |_| panic!("nothing is replaced"));
+    let refused = cache.change(1, &[2], || room(0), put, |_| panic!("nothing is replaced"));
     assert_eq!(refused, None);
     assert_eq!((get(&cache, 1), cache.needs_log_from()), (true, CLEAN));
     assert!(change(&cache, 1, WriteKind::Patch, &[0, 0, 1, 0, 5], 9));
@@ -231,7 +235,7 @@ fn rows_that_their_page_has_go_before_pages_are_named_by_what_waits_for_them() {
     let cache = AbsentCache::new(1 << 20, 0);
     let put = |page: u32, key: u8, len: usize| {
         let put = (Change { kind: WriteKind::Put, value: &vec![key; len] }, 9);
-        cache.change(page, &[key], || Some(4000), put, |_| ())
+        cache.change(page, &[key], || room(4000), put, |_| ())
     };
     for (page, len) in [(16, 100), (32, 600), (48, 300), (64, 400)] {
         assert_eq!(put(page, 1, len), Some(Memory::Enough));
@@ -267,7 +271,7 @@ fn a_page_takes_room_of_the_store_by_what_waits_for_it() {
     assert_eq!(cache.room(), PAGE_BYTES / 8 * 3);
     let put = |key: u8, len: usize| {
         let put = (Change { kind: WriteKind::Put, value: &vec![key; len] }, 9);
-        assert!(cache.change(16, &[key], || Some(4000), put, |_| ()).is_some());
+        assert!(cache.change(16, &[key], || room(4000), put, |_| ()).is_some());
     };
     put(1, 100);
     assert_eq!(cache.room(), PAGE_BYTES / 8 * 5 + 106);
