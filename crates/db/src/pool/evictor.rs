@@ -19,6 +19,9 @@ use crate::options::Replacement;
 /// Pages that write-aware replacement compares for each one that it evicts.
 const SAMPLE: u32 = 16;
 
+/// Pages that are passed over, if the log on the device does not have their last change.
+const SPARED: u32 = 16;
+
 /// Pages in memory, and the writer of pages.
 pub(crate) struct Evictor {
     writeback: Writeback,
@@ -199,11 +202,14 @@ impl Writer {
         }
     }
 
-    /// Evicts clean pages that are worth least, and gathers changed ones, `missing` in all.
+    /// Evicts clean pages that are worth least, and gathers changed ones, `missing` in all. Changed
+    /// ones that the log on the device does not have yet are gathered only if few others are found:
+    /// their write would wait for a flush.
     fn gather(&mut self, writeback: &Writeback, missing: usize) {
         let frames = writeback.residency().frames();
-        let mut found = 0;
-        for _ in 0..4 * frames.in_use() {
+        let (mut found, durable) = (0, writeback.wal().durable());
+        let picky = SPARED + 2 * missing as u32;
+        for tried in 0..4 * frames.in_use() {
             if found == missing || self.batch.len() == BATCH {
                 return;
             }
@@ -211,7 +217,10 @@ impl Writer {
                 Replacement::Clock => self.next_unused(frames),
                 Replacement::Watt => self.least_worth(frames),
             };
-            found += frame.map_or(0, |frame| usize::from(self.try_evict(writeback, frame)));
+            let Some(frame) = frame else { continue };
+            if tried >= picky || !writeback.is_newer(frame, durable) {
+                found += usize::from(self.try_evict(writeback, frame));
+            }
         }
     }
 

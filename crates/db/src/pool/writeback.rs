@@ -237,6 +237,18 @@ impl Writeback {
         self.space.publish_durable(self.wal.durable())
     }
 
+    /// True if a frame's page changed after this position of the log, and is not written since.
+    pub(crate) fn is_newer(&self, frame: u32, position: u64) -> bool {
+        let frames = self.residency.frames();
+        if !frames.header(frame).is_dirty() {
+            return false;
+        }
+        frames.try_hold(frame).is_some_and(|mut held| {
+            held.leave_unchanged();
+            held.node().position() > position
+        })
+    }
+
     /// Copies a changed page for a write, with its hotness record. None if it is latched, or not
     /// changed any more.
     pub(super) fn copy_out<'c>(

@@ -1,10 +1,12 @@
-//! More threads than there are frames of memory.
+//! Little memory: more threads than frames, and pages that leave it soon after they changed.
 
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
 use frostline_db::{Create, Db, DbError, Direction, Options, Table};
 use frostline_zone::{Clock, Device, Drive, Shape, Timed, in_memory};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
 
 /// Threads, twice as many as the fewest frames.
 const THREADS: u32 = 128;
@@ -62,4 +64,46 @@ fn threads_that_split_pages_do_not_wait_for_each_other_s_memory() {
         records += 1;
     }
     assert_eq!(records, THREADS * RECORDS);
+}
+
+#[test]
+fn pages_that_the_log_on_the_device_does_not_have_yet_seldom_leave_memory() {
+    const RECORDS: u32 = 20_000;
+    let shape = Shape { bytes: 64 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
+    let device = in_memory(&shape).unwrap();
+    Db::create(&device, &Create { log_bytes: Some(4 << 20), ..Create::default() }).unwrap();
+    let options = Options {
+        buffer_bytes: 450 * 4096,
+        commit_delay: Duration::from_secs(10),
+        ..Options::default()
+    };
+    let db = Db::open(&device, &options).unwrap();
+    let table = db.create_table("t").unwrap();
+    let put = |n: u32| {
+        let mut transaction = db.begin().unwrap();
+        transaction.put(table, &n.to_be_bytes(), &[n as u8; 100]).unwrap();
+        transaction.commit_soon().unwrap()
+    };
+    (0..RECORDS).for_each(|n| drop(put(2 * n)));
+    db.checkpoint().unwrap();
+    let mut rng = SmallRng::seed_from_u64(1);
+    let (before, mut waits) = (db.stats().unwrap(), 0);
+    for n in 1..=30_000 {
+        let key = rng.random_range(0..2 * RECORDS);
+        if n % 1000 == 0 {
+            db.wait(put(key)).unwrap();
+            waits += 1;
+        } else if n % 10 == 0 {
+            put(key);
+        } else {
+            let look = db.begin_read().unwrap();
+            let mut scan = look.scan(table, &key.to_be_bytes(), Direction::Forward);
+            (0..50).for_each(|_| assert!(scan.next().is_ok()));
+        }
+    }
+    let after = db.stats().unwrap();
+    let evicted = after.pages_evicted - before.pages_evicted;
+    let flushes = after.log.flushes - before.log.flushes;
+    assert!(evicted > 20, "{evicted}");
+    assert!(flushes <= waits + waits / 3, "{flushes} flushes, {waits} of them asked for");
 }
