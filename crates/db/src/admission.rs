@@ -89,13 +89,12 @@ impl Core {
         needs: &mut SpaceEstimate,
         writes: &WriteSet,
     ) -> Result<PageRoom<'_>, DbError> {
-        match self.page_room(needs.changed, needs.pages == 0) {
-            Err(DbError::Full { .. }) => {
-                *needs = SpaceEstimate::looked_up(&self.trees, writes)?;
-                self.page_room(needs.changed, needs.pages == 0)
-            }
-            room => room,
+        if let Some(room) = self.room_at_hand(needs.changed, needs.room)? {
+            return Ok(room);
         }
+        // That is less than a checkpoint.
+        *needs = SpaceEstimate::looked_up(&self.trees, writes)?;
+        self.page_room(needs.changed, needs.room)
     }
 
     /// Reserves pages.

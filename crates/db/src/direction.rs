@@ -8,3 +8,13 @@ pub enum Direction {
     /// To smaller keys.
     Backward,
 }
+
+impl Direction {
+    /// True if a scan meets `key` before `other`.
+    pub(crate) fn is_before(self, key: &[u8], other: &[u8]) -> bool {
+        match self {
+            Direction::Forward => key < other,
+            Direction::Backward => key > other,
+        }
+    }
+}

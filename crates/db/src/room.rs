@@ -7,12 +7,17 @@
 //! short, the oldest changed pages are written: they take what they need then, and no longer that
 //! of a whole page each. If it is still short, all are; and then the commit is refused.
 //!
-//! Deletes may use a part of the room that others may not. They make pages shorter, so it is hardly
-//! ever needed.
+//! A checkpoint that made too little room is remembered. Commits that need as much are refused
+//! without another one, until records became shorter, pages were freed, or many pages changed.
+//!
+//! There is room that commits may use only if they make no record longer. So a full database takes
+//! them without a checkpoint for each. Deletes may use more of it than others.
+
+use frostline_store::RoomFor;
 
 use crate::DbError;
 use crate::core::Core;
-use crate::promised::Promised;
+use crate::promised::{Freed, InVain, Promised};
 
 /// Pages for which a promise is asked beyond what is needed, at least; and the share of memory's
 /// pages, all of which are looked at to find those that changed.
@@ -24,47 +29,78 @@ pub(crate) struct PageRoom<'c> {
     pages: u64,
 }
 
+/// With fewer changed pages, all are written at once.
+const FEW: u64 = 64;
+
 impl Core {
-    /// Makes sure that this many pages can be changed, and written in time. `shrinks`: they hardly
-    /// become longer.
+    /// Makes sure that this many pages can be changed, and written in time.
     ///
     /// # Errors
     /// The store has no room for them.
-    pub(crate) fn page_room(&self, pages: u64, shrinks: bool) -> Result<PageRoom<'_>, DbError> {
+    pub(crate) fn page_room(&self, pages: u64, room: RoomFor) -> Result<PageRoom<'_>, DbError> {
         type Write = fn(&Core) -> Result<(), DbError>;
-        let writes: [Option<Write>; 3] =
-            [Some(Core::checkpoint_eighth), Some(Core::checkpoint_all), None];
-        for write in writes {
-            let mut state = self.promised.lock();
-            if state.left < pages {
-                self.ask(&mut state, pages, shrinks)?;
-            }
-            if state.left >= pages {
-                state.left -= pages;
-                state.under_way += pages;
-                return Ok(PageRoom { core: self, pages });
-            }
-            drop(state);
-            // Leaves that are empty may wait for their visit. Commits that are under way do not
-            // wait for this one.
-            let Some(write) = write else { break };
-            write(self)?;
-            self.trees.trim_freed()?;
+        if let Some(room) = self.room_at_hand(pages, room)? {
+            return Ok(room);
         }
-        Err(DbError::Full { pages: self.trees.pages.used() })
+        let full = || Err(DbError::Full { pages: self.trees.pages.used() });
+        // Ghosts and leaves that are empty may wait, and pages to be freed.
+        self.purge_all();
+        let changed = self.trees.pool.changed_pages();
+        if self.promised.lock().is_in_vain(pages, room, self.freed(), changed) {
+            return full();
+        }
+        let writes: [Write; 2] = [Core::checkpoint_eighth, Core::checkpoint_all];
+        for write in &writes[usize::from(changed < FEW)..] {
+            write(self)?;
+            // Commits that are under way do not wait for this one.
+            self.trees.trim_freed()?;
+            if let Some(room) = self.room_at_hand(pages, room)? {
+                return Ok(room);
+            }
+        }
+        self.promised.lock().in_vain = Some(InVain::new(pages, room, self.freed()));
+        full()
+    }
+
+    /// Room for pages without a checkpoint, if the store has it.
+    pub(crate) fn room_at_hand(
+        &self,
+        pages: u64,
+        room: RoomFor,
+    ) -> Result<Option<PageRoom<'_>>, DbError> {
+        let mut state = self.promised.lock();
+        if state.left < pages {
+            self.ask(&mut state, pages, room)?;
+        }
+        if state.left < pages {
+            return Ok(None);
+        }
+        state.left -= pages;
+        state.under_way += pages;
+        Ok(Some(PageRoom { core: self, pages }))
     }
 
     /// Asks the store for a promise of more pages.
-    fn ask(&self, state: &mut Promised, pages: u64, shrinks: bool) -> Result<(), DbError> {
-        let space = self.trees.space();
+    fn ask(&self, state: &mut Promised, pages: u64, room: RoomFor) -> Result<(), DbError> {
         let changed = self.trees.pool.changed_pages() + state.under_way;
         let ahead = AHEAD.0.max(self.trees.pool.most_pages() / AHEAD.1);
-        let (needs, wishes) = (changed + pages, changed + pages + ahead);
-        let promised = space.store.promise(space.instance(), needs, wishes, shrinks)?;
+        let promise = |ahead, room| {
+            let (space, needs) = (self.trees.space(), changed + pages);
+            space.store.promise(space.instance(), needs, needs + ahead, room)
+        };
+        let mut promised = promise(ahead, RoomFor::Any)?;
+        if promised.is_none() && room != RoomFor::Any {
+            // Nothing ahead: what is kept for some commits is not left to others.
+            promised = promise(0, room)?;
+        }
         if let Some(promised) = promised {
             state.left = promised - changed;
         }
         Ok(())
+    }
+
+    fn freed(&self) -> Freed {
+        Freed { shorter: self.trees.visits.shorter(), used: self.trees.pages.used() }
     }
 }
 

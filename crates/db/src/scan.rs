@@ -30,9 +30,12 @@ pub struct Scan<'t, 'd> {
     more: More,
     /// Leaves that it has passed.
     leaves: usize,
-    /// The transaction's own writes to the tree that are still to come, by key.
-    own: Vec<u32>,
+    /// The transaction's own writes to the tree that are still to come, of those in order.
     own_at: std::ops::Range<usize>,
+    /// It began at the end of the table, and has given no record yet.
+    is_at_end: bool,
+    /// Own deletes that it has passed.
+    deletes: usize,
     /// The next record of the tree, if one is known.
     next: Option<Lookup>,
     next_key: Vec<u8>,
@@ -93,17 +96,11 @@ impl<'t, 'd> Scan<'t, 'd> {
         let (tree, refused) =
             tree.map_or_else(|error| (0, Some(error)), |tree| (tree.unwrap_or(0), None));
         let is_open = !is_empty && refused.is_none();
-        let own = if writes.is_empty() || !is_open { Vec::new() } else { writes.sorted(tree) };
-        let key = |&index: &u32| writes.key(writes.get(index as usize));
-        let own_at = match (bound, direction) {
-            (None, _) => 0..own.len(),
-            (Some(bound), Direction::Forward) => {
-                own.partition_point(|index| key(index) < bound)..own.len()
-            }
-            (Some(bound), Direction::Backward) => {
-                0..own.partition_point(|index| key(index) <= bound)
-            }
-        };
+        let is_at_end = bound.is_none();
+        // What the transaction deleted there is not passed again.
+        let first = if is_at_end && is_open { writes.first(tree, direction) } else { None };
+        let bound = bound.or(first.as_deref());
+        let own_at = if is_open { writes.to_scan(tree, bound, direction) } else { 0..0 };
         let forward = direction == Direction::Forward;
         let reads = view.reads.as_ref().filter(|_| is_open);
         let number = reads.map(|reads| reads.scan(tree, bound, forward));
@@ -125,8 +122,9 @@ impl<'t, 'd> Scan<'t, 'd> {
                 (false, false) => More::First,
             },
             leaves: 0,
-            own,
             own_at,
+            is_at_end,
+            deletes: 0,
             next: None,
             next_key: Vec::new(),
             next_value: Vec::new(),
@@ -182,6 +180,9 @@ impl<'t, 'd> Scan<'t, 'd> {
         if let (Some(reads), Some(number)) = (&self.view.reads, self.number) {
             reads.reach(number, found.is_some().then_some(&self.key));
         }
+        if std::mem::take(&mut self.is_at_end) && self.deletes > 0 && found.is_some() {
+            self.view.writes().note_first(self.tree, self.direction, &self.key);
+        }
         Ok(found)
     }
 
@@ -203,12 +204,11 @@ impl<'t, 'd> Scan<'t, 'd> {
     }
 
     fn next_own(&self) -> Option<u32> {
-        match self.direction {
-            Direction::Forward => self.own.get(self.own_at.start),
-            Direction::Backward => self.own.get(self.own_at.end.wrapping_sub(1)),
-        }
-        .copied()
-        .filter(|_| !self.own_at.is_empty())
+        let index = match self.direction {
+            Direction::Forward => self.own_at.clone().next(),
+            Direction::Backward => self.own_at.clone().next_back(),
+        };
+        index.map(|index| self.view.writes().ordered()[index])
     }
 
     /// Compares the tree's next record with an own write, in the scan's order.
@@ -234,7 +234,10 @@ impl<'t, 'd> Scan<'t, 'd> {
         self.key.extend_from_slice(writes.key(write));
         self.value.clear();
         match change.kind {
-            WriteKind::Delete => None,
+            WriteKind::Delete => {
+                self.deletes += 1;
+                None
+            }
             WriteKind::Put | WriteKind::Overwrite | WriteKind::PutOverflow => {
                 self.value.extend_from_slice(change.value);
                 let is_reference = change.kind == WriteKind::PutOverflow;
@@ -363,5 +366,85 @@ impl<'t, 'd> Scan<'t, 'd> {
         std::mem::swap(&mut self.fence, &mut self.next_fence);
         self.more = if has_more { More::Leaf } else { More::Nothing };
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use frostline_zone::{Device, Shape, in_memory};
+
+    use super::*;
+    use crate::{Create, Db, Options, Table, Transaction};
+
+    const RECORDS: u32 = 3000;
+
+    fn database() -> (Db, Table) {
+        let shape = Shape { bytes: 64 << 20, ..Shape::default() };
+        let device = in_memory(&shape).unwrap() as Arc<dyn Device>;
+        Db::create(&device, &Create::default()).unwrap();
+        let db = Db::open(&device, &Options { background: false, ..Options::default() }).unwrap();
+        let table = db.create_table("t").unwrap();
+        let mut fill = db.begin().unwrap();
+        (0..RECORDS).for_each(|n| fill.put(table, &n.to_be_bytes(), b"v").unwrap());
+        fill.commit().unwrap();
+        (db, table)
+    }
+
+    /// Deletes the first record that a scan gives; own deletes that the scan passed.
+    fn pop(change: &mut Transaction<'_>, table: Table, direction: Direction) -> (u32, usize) {
+        let mut scan = change.scan_all(table, direction);
+        let key = scan.next().unwrap().unwrap().0.to_vec();
+        let passed = scan.deletes;
+        drop(scan);
+        change.delete(table, &key).unwrap();
+        (u32::from_be_bytes(key.try_into().unwrap()), passed)
+    }
+
+    #[test]
+    fn what_a_transaction_deleted_at_an_end_is_not_passed_again() {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let (db, table) = database();
+            // Of records of the tree, and of its own.
+            for of_tree in [true, false] {
+                let mut change = db.begin_serializable().unwrap();
+                if !of_tree {
+                    (0..RECORDS).for_each(|n| change.put(table, &n.to_be_bytes(), b"w").unwrap());
+                }
+                for n in 0..RECORDS {
+                    let (key, passed) = pop(&mut change, table, direction);
+                    let is_forward = direction == Direction::Forward;
+                    assert_eq!(key, if is_forward { n } else { RECORDS - 1 - n });
+                    assert!(passed <= 1, "{passed} deletes are passed for record {n}");
+                }
+                assert!(change.scan_all(table, direction).next().unwrap().is_none());
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_written_before_the_first_or_is_there_again_is_found() {
+        let (db, table) = database();
+        let mut change = db.begin().unwrap();
+        let first = |change: &mut Transaction<'_>| pop(change, table, Direction::Forward).0;
+        assert_eq!((0..4).map(|_| first(&mut change)).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        change.put(table, &1u32.to_be_bytes(), b"again").unwrap();
+        assert_eq!([first(&mut change), first(&mut change)], [1, 4]);
+        let before = change.savepoint().unwrap();
+        assert_eq!([first(&mut change), first(&mut change)], [5, 6]);
+        change.undo(before).unwrap();
+        assert_eq!(first(&mut change), 5);
+    }
+
+    #[test]
+    fn what_later_scans_skip_was_read_by_a_serializable_transaction() {
+        let (db, table) = database();
+        let mut change = db.begin_serializable().unwrap();
+        (0..3).for_each(|n| assert_eq!(pop(&mut change, table, Direction::Forward).0, n));
+        let mut other = db.begin().unwrap();
+        other.put(table, &[0], b"before the first").unwrap();
+        other.commit().unwrap();
+        assert!(matches!(change.commit(), Err(DbError::Conflict)));
     }
 }

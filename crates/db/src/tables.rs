@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 
+use frostline_store::RoomFor;
+
 use crate::catalog::{Catalog, Table};
 use crate::core::Core;
 use crate::direction::Direction;
@@ -370,7 +372,7 @@ impl<'d> Filling<'d> {
             changed: None,
         });
         // The store's room is promised to changed pages otherwise.
-        let _room = self.core.page_room(self.waiting.len() as u64, false)?;
+        let _room = self.core.page_room(self.waiting.len() as u64, RoomFor::Any)?;
         pool.write_ahead(&outgoing.collect::<Vec<_>>())?;
         self.waiting.clear();
         Ok(())

@@ -78,5 +78,5 @@ pub use recovery::Rebuilt;
 pub use state::copies::Copied;
 pub use state::failures::Failures;
 pub use state::observer::{Observer, StoreEvent};
-pub use state::room::Space;
+pub use state::room::{RoomFor, Space};
 pub use state::written::{DeltaCounts, Written};

@@ -6,6 +6,7 @@
 //! and compares what a serializable transaction read with what they wrote.
 
 mod commit_history;
+mod first_records;
 mod reads;
 mod snapshots;
 mod versions;

@@ -3,6 +3,11 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::first_records::FirstRecords;
+use crate::direction::Direction;
 
 /// Kinds of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +64,12 @@ pub(crate) struct WriteSet {
     marks: Vec<Mark>,
     /// The writes that were replaced since the first of them, as they were.
     replaced: Vec<Replaced>,
+    /// All writes, in the order of trees and keys, once a scan has asked for it.
+    ordered: OnceLock<Vec<u32>>,
+    /// Writes that were put in order since a scan last asked.
+    unasked: AtomicUsize,
+    /// Where scans begin.
+    first: FirstRecords,
 }
 
 /// A write as it was before it was replaced.
@@ -121,6 +132,9 @@ impl WriteSet {
             bytes: 0,
             marks: Vec::new(),
             replaced: Vec::new(),
+            ordered: OnceLock::new(),
+            unasked: AtomicUsize::new(0),
+            first: FirstRecords::new(),
         }
     }
 
@@ -148,6 +162,8 @@ impl WriteSet {
         self.bytes = 0;
         self.marks.clear();
         self.replaced.clear();
+        self.ordered.take();
+        self.first.clear();
     }
 
     /// Marks what is written now, until [`WriteSet::undo_to`] or [`WriteSet::unmark`]; the number
@@ -176,6 +192,8 @@ impl WriteSet {
         }
         self.arena.truncate(mark.arena);
         self.bytes = mark.bytes;
+        self.ordered.take();
+        self.first.clear();
         true
     }
 
@@ -253,6 +271,9 @@ impl WriteSet {
         if self.arena.len() + key.len() + value.len() >= NONE as usize {
             return false;
         }
+        if kind != WriteKind::Delete {
+            self.first.forget(tree, key);
+        }
         if let Some(index) = self.index_of(tree, key, hash) {
             let write = &mut self.writes[index];
             self.bytes = self.bytes - write.value.len() + value.len();
@@ -272,7 +293,27 @@ impl WriteSet {
         let index = self.writes.len() as u32;
         let before = self.by_hash.insert(hash, index).unwrap_or(NONE);
         self.writes.push(Write { tree, kind, hash, key, value, before });
+        self.put_in_order(index);
         true
+    }
+
+    /// Puts the last write in its place among those in order, if these are known. After many that
+    /// no scan asked for, the next one has to put all in order.
+    fn put_in_order(&mut self, index: u32) {
+        const UNASKED: usize = 64;
+        let unasked = self.unasked.get_mut();
+        *unasked += 1;
+        let is_asked_for = *unasked <= UNASKED;
+        if let Some(mut ordered) = self.ordered.take().filter(|_| is_asked_for) {
+            let at = ordered.partition_point(|&other| self.place(other) < self.place(index));
+            ordered.insert(at, index);
+            self.ordered = OnceLock::from(ordered);
+        }
+    }
+
+    fn place(&self, index: u32) -> (u32, &[u8]) {
+        let write = &self.writes[index as usize];
+        (write.tree, self.key(write))
     }
 
     fn replace_value(&mut self, index: usize, value: &[u8]) {
@@ -332,14 +373,49 @@ impl WriteSet {
         self.writes.iter().map(bytes).sum()
     }
 
-    /// The writes of a tree, in the order of their keys.
-    pub(crate) fn sorted(&self, tree: u32) -> Vec<u32> {
-        let of_tree = self.writes.iter().enumerate().filter(|(_, write)| write.tree == tree);
-        let mut sorted: Vec<u32> = of_tree.map(|(index, _)| index as u32).collect();
-        sorted.sort_by(|&a, &b| {
-            self.key(&self.writes[a as usize]).cmp(self.key(&self.writes[b as usize]))
-        });
-        sorted
+    /// All writes, in the order of trees and keys.
+    pub(crate) fn ordered(&self) -> &[u32] {
+        self.unasked.store(0, Relaxed);
+        self.ordered.get_or_init(|| {
+            let mut ordered: Vec<u32> = (0..self.writes.len() as u32).collect();
+            ordered.sort_unstable_by(|&a, &b| self.place(a).cmp(&self.place(b)));
+            ordered
+        })
+    }
+
+    /// Those of them that a scan of a tree may meet.
+    pub(crate) fn to_scan(
+        &self,
+        tree: u32,
+        bound: Option<&[u8]>,
+        direction: Direction,
+    ) -> Range<usize> {
+        if self.writes.is_empty() {
+            return 0..0;
+        }
+        let ordered = self.ordered();
+        let tree_of = |&index: &u32| self.writes[index as usize].tree;
+        let mut range = ordered.partition_point(|index| tree_of(index) < tree)
+            ..ordered.partition_point(|index| tree_of(index) <= tree);
+        if let Some(bound) = bound {
+            let is_before = |&index: &u32| self.place(index) < (tree, bound);
+            let is_up_to = |&index: &u32| self.place(index) <= (tree, bound);
+            match direction {
+                Direction::Forward => range.start = ordered.partition_point(is_before),
+                Direction::Backward => range.end = ordered.partition_point(is_up_to),
+            }
+        }
+        range
+    }
+
+    /// Where the records that the transaction sees of a tree begin, if it is known.
+    pub(crate) fn first(&self, tree: u32, direction: Direction) -> Option<Vec<u8>> {
+        if self.writes.is_empty() { None } else { self.first.get(tree, direction) }
+    }
+
+    /// A scan of all records found that they begin here.
+    pub(crate) fn note_first(&self, tree: u32, direction: Direction, key: &[u8]) {
+        self.first.note(tree, direction, key);
     }
 }
 
@@ -384,9 +460,22 @@ mod tests {
         let found = find(&set, 1, &7u32.to_be_bytes()).unwrap();
         assert_eq!(found, Change { kind: WriteKind::Put, value: &922u32.to_le_bytes() });
         assert_eq!(find(&set, 3, &7u32.to_be_bytes()), None);
-        let sorted = set.sorted(2);
-        assert_eq!(sorted.len(), 100);
-        assert!(sorted.is_sorted_by_key(|&n| set.key(set.get(n as usize)).to_vec()));
+    }
+
+    #[test]
+    fn writes_that_follow_are_put_in_order() {
+        let mut set = WriteSet::default();
+        for n in 0..300u32 {
+            let key = (n.wrapping_mul(0x9e37_79b9) >> 8).to_be_bytes();
+            assert!(set.set(n % 3, &key, WriteKind::Put, b""));
+            // With few writes between two scans, and with many.
+            if n < 100 || n % 90 == 0 {
+                assert_eq!(set.ordered().len(), n as usize + 1);
+            }
+        }
+        assert!(set.ordered().is_sorted_by_key(|&index| set.place(index)));
+        let of_tree = &set.ordered()[set.to_scan(1, None, Direction::Forward)];
+        assert!(of_tree.len() == 100 && of_tree.iter().all(|&index| set.place(index).0 == 1));
     }
 
     #[test]

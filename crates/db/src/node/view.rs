@@ -257,6 +257,12 @@ impl<'a> Node<'a> {
         PAGE_BYTES.saturating_sub(taken)
     }
 
+    /// Bytes of the heap that no record has: an image has them as well, until a record needs them.
+    pub(crate) fn holes(self) -> usize {
+        let heap = PAGE_BYTES.saturating_sub(usize::from(self.page.u16_at(HEAP)));
+        heap.saturating_sub(usize::from(self.page.u16_at(LIVE)))
+    }
+
     /// True if the content takes at most half of the page, so that another may have room for it.
     pub(crate) fn is_sparse(self) -> bool {
         self.room() >= (PAGE_BYTES - SLOTS) / 2

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use frostline_store::RoomFor;
+
 use super::{Ahead, LONGEST_VALUE, PAGE_DATA, PageOfValue, value_page};
 use crate::DbError;
 use crate::catalog::Table;
@@ -121,7 +123,7 @@ impl<'d> LongValue<'d> {
                 changed: None,
             });
             // The store's room is promised to changed pages otherwise.
-            let _room = self.core.page_room(pages.len() as u64, false)?;
+            let _room = self.core.page_room(pages.len() as u64, RoomFor::Any)?;
             pool.write_ahead(&outgoing.collect::<Vec<_>>())?;
         }
         Ok(())

@@ -29,6 +29,9 @@ impl Trees {
             let seen = match leaf {
                 Leaf::InMemory(seen) => seen,
                 Leaf::Without((page, memory)) => {
+                    if change.kind == WriteKind::Delete {
+                        self.visits.note_shorter();
+                    }
                     self.pool.make_room_for_rows(memory)?;
                     return Ok(page);
                 }

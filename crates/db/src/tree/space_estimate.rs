@@ -1,5 +1,7 @@
 //! Pages and log space for the splits that a commit may cause.
 
+use frostline_store::RoomFor;
+
 use super::Trees;
 use crate::DbError;
 use crate::mvcc::{Write, WriteKind, WriteSet};
@@ -28,6 +30,8 @@ pub(crate) struct SpaceEstimate {
     pub pages: u32,
     /// Pages that it may change.
     pub changed: u64,
+    /// The room that it may use for them.
+    pub room: RoomFor,
     /// Bytes that it may log, with its own record.
     pub log_bytes: u64,
 }
@@ -39,14 +43,15 @@ impl SpaceEstimate {
         let leaves = if adds > SPARE as usize { trees.pages.used() as usize } else { adds };
         let splits = EACH * adds.min(leaves) + logged_bytes(writes) / split_after(writes);
         let changed = writes.iter().count().min(trees.pages.used() as usize);
-        SpaceEstimate::of(writes, if adds == 0 { None } else { Some(splits as u64) }, changed)
+        let room = if adds == 0 { RoomFor::Last } else { RoomFor::Any };
+        SpaceEstimate::of(writes, if adds == 0 { None } else { Some(splits as u64) }, changed, room)
     }
 
     /// The needs by the leaves that it will change, as they are now.
     pub(crate) fn looked_up(trees: &Trees, writes: &WriteSet) -> Result<SpaceEstimate, DbError> {
         let mut adds: Vec<_> = writes.iter().filter(|write| is_add(write)).collect();
         adds.sort_unstable_by_key(|write| (write.tree, writes.key(write)));
-        let (mut splits, split_after) = (0, split_after(writes));
+        let (mut splits, mut longer, split_after) = (0, 0, split_after(writes));
         let mut changed = writes.iter().count() - adds.len();
         let mut rest = &adds[..];
         let mut leaf = PageBytes::zeroed();
@@ -56,6 +61,7 @@ impl SpaceEstimate {
             let in_leaf = |w: &&&Write| w.tree == first.tree && node.covers(writes.key(w));
             let count = rest.iter().take_while(in_leaf).count().max(1);
             let added: usize = rest[..count].iter().map(|write| added(node, writes, write)).sum();
+            longer += added.saturating_sub(node.holes());
             // In ascending order, perhaps.
             let is_last = node.search(writes.key(rest[count - 1])) == (node.count(), false);
             let needed = added + if is_last { trees.spare } else { 0 };
@@ -65,18 +71,20 @@ impl SpaceEstimate {
             rest = &rest[count..];
             changed += 1;
         }
-        Ok(SpaceEstimate::of(
-            writes,
-            if adds.is_empty() { None } else { Some(splits as u64) },
-            changed,
-        ))
+        let (splits, room) = match (adds.len(), longer) {
+            (0, _) => (None, RoomFor::Last),
+            (_, 0) => (Some(splits as u64), RoomFor::NoLonger),
+            _ => (Some(splits as u64), RoomFor::Any),
+        };
+        Ok(SpaceEstimate::of(writes, splits, changed, room))
     }
 
-    fn of(writes: &WriteSet, splits: Option<u64>, changed: usize) -> SpaceEstimate {
+    fn of(writes: &WriteSet, splits: Option<u64>, changed: usize, room: RoomFor) -> SpaceEstimate {
         let nodes = splits.map_or(0, |splits| splits + splits / 4 + SPARE);
         let log_bytes = logged_bytes(writes) as u64 + nodes * SPLIT_LOGGED;
         // Each page that is taken changes a neighbour or parent.
-        SpaceEstimate { pages: nodes as u32, changed: changed as u64 + 2 * nodes, log_bytes }
+        let changed = changed as u64 + 2 * nodes;
+        SpaceEstimate { pages: nodes as u32, changed, room, log_bytes }
     }
 }
 

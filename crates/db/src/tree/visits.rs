@@ -6,7 +6,7 @@
 //! log then has the deletes of those that were noted since.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
@@ -27,6 +27,8 @@ pub(crate) struct Visits {
     is_due: AtomicBool,
     /// Each visit shares this.
     under_way: RwLock<()>,
+    /// How often the records of a leaf became fewer or shorter.
+    shorter: AtomicU64,
 }
 
 #[derive(Default)]
@@ -62,9 +64,22 @@ impl Visits {
 
     /// Notes a leaf if it has sunk since it had so much room.
     pub(super) fn note_sunk(&self, held: &ExclusiveGuard<'_>, room: usize) {
+        if held.node().room() > room {
+            self.note_shorter();
+        }
         if held.node().has_sunk(room) {
             self.note(held.page());
         }
+    }
+
+    /// The records of a leaf became fewer or shorter.
+    pub(super) fn note_shorter(&self) {
+        self.shorter.fetch_add(1, Relaxed);
+    }
+
+    /// How often the records of a leaf became fewer or shorter.
+    pub(crate) fn shorter(&self) -> u64 {
+        self.shorter.load(Relaxed)
     }
 
     /// Notes a leaf that was passed in vain, so that it is not the next time: it is empty, or has

@@ -127,7 +127,7 @@ fn a_full_database_takes_what_fits_and_deletes_and_goes_on() {
         for round in 0..3 {
             let end = fill(&db, table, &mut content, &mut rng, true);
             let (mut refused, mut taken) = (0, 0);
-            for _ in 0..6000 {
+            for _ in 0..20_000 {
                 // Pages that compressed do so no more.
                 let n = rng.random_range(0..end);
                 let value = value(&mut rng, false);
@@ -138,7 +138,7 @@ fn a_full_database_takes_what_fits_and_deletes_and_goes_on() {
                     }
                     false => refused += 1,
                 }
-                if taken > refused + 3000 {
+                if refused > 1000 || taken > 9000 {
                     break;
                 }
             }
@@ -155,6 +155,31 @@ fn a_full_database_takes_what_fits_and_deletes_and_goes_on() {
         let (db, table) = open(&device, background);
         compare(&db, table, &content);
     }
+}
+
+#[test]
+fn updates_of_a_full_database_and_refused_ones_hardly_take_checkpoints() {
+    let device = memory();
+    make(&device, 64);
+    let (db, table) = open(&device, false);
+    let (mut content, mut rng) = (Content::new(), SmallRng::seed_from_u64(5));
+    let end = fill(&db, table, &mut content, &mut rng, false);
+    let mut checkpoints = db.stats().unwrap().checkpoints;
+    let mut taken = || {
+        let before = std::mem::replace(&mut checkpoints, db.stats().unwrap().checkpoints);
+        checkpoints - before
+    };
+    let refused = (end..end + 1000).filter(|&n| !write(&db, table, n, Some(&[1; 300])));
+    assert_eq!(refused.count(), 1000);
+    assert!(taken() <= 2, "nothing was freed");
+    for _ in 0..2000 {
+        let (n, value) = (rng.random_range(0..end), value(&mut rng, false));
+        assert!(write(&db, table, n, Some(&value)), "record {n} is as long as before");
+        content.insert(n, value);
+    }
+    let taken = taken();
+    assert!(taken < 200, "2000 updates took {taken} checkpoints");
+    compare(&db, table, &content);
 }
 
 #[test]

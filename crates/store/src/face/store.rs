@@ -14,7 +14,7 @@ use crate::recovery::Opened;
 use crate::sync::{Builder, JoinHandle, Mutex};
 use crate::{
     Buffer, Cleaning, DeltaWrite, Durable, Format, Loss, Observer, Open, PageDelta, PageRead,
-    PageWrite, Rebuilt, RecordKind, StoreError, StoreEvent, Written, recovery,
+    PageWrite, Rebuilt, RecordKind, RoomFor, StoreError, StoreEvent, Written, recovery,
 };
 
 /// A page store: pages of 4,096 bytes by LBA, kept on a zoned device.
@@ -397,8 +397,8 @@ impl Store {
     /// of the engine do not count against the promise: it asks again when it has changed as many
     /// pages.
     ///
-    /// A part of the room is kept for what makes pages shorter or leaves them as they are: it is
-    /// there for `last`.
+    /// A part of the room is kept for what makes pages shorter or leaves them as they are: see
+    /// [`RoomFor`].
     ///
     /// # Errors
     /// A thread of the store panicked.
@@ -407,9 +407,9 @@ impl Store {
         engine: u32,
         needs: u64,
         wishes: u64,
-        last: bool,
+        room: RoomFor,
     ) -> Result<Option<u64>, StoreError> {
-        Ok(self.engine.core.state()?.promise(engine, needs, wishes, last))
+        Ok(self.engine.core.state()?.promise(engine, needs, wishes, room))
     }
 
     /// Cleaning asks this buffer for newer versions of the pages that it is about to copy, until it

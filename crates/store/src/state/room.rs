@@ -90,6 +90,19 @@ impl ChangeUnits {
     }
 }
 
+/// What an engine asks a promise for. The room behind the usual limit is kept for what hardly needs
+/// any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoomFor {
+    /// Any change.
+    Any,
+    /// Changes that leave what pages hold as long as it is. They may use a quarter of what is kept:
+    /// pages that compress less take more room even so.
+    NoLonger,
+    /// Changes that make pages shorter. They may use half of what is kept.
+    Last,
+}
+
 /// What records may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -99,6 +112,18 @@ pub(crate) struct Limits {
     last: u64,
     /// Units of excess of a store that is not thin.
     excess: u64,
+}
+
+impl Limits {
+    /// Bytes up to which room is promised.
+    fn promised(&self, room: RoomFor) -> u64 {
+        let half = self.usual.midpoint(self.last);
+        match room {
+            RoomFor::Any => self.usual,
+            RoomFor::NoLonger => self.usual.midpoint(half),
+            RoomFor::Last => half,
+        }
+    }
 }
 
 impl Layout {
@@ -228,14 +253,13 @@ impl State {
         engine: u32,
         needs: u64,
         wishes: u64,
-        last: bool,
+        room: RoomFor,
     ) -> Option<u64> {
-        let limits = self.layout.limits();
         if !self.layout.is_thin() {
             return Some(wishes.max(needs));
         }
-        let limit = if last { limits.usual.midpoint(limits.last) } else { limits.usual };
-        let room = self.whole_pages(engine, limit);
+        let limits = self.layout.limits();
+        let room = self.whole_pages(engine, limits.promised(room));
         if room < needs {
             return None;
         }

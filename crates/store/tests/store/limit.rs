@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use frostline_store::{ChangedWords, Cleaning, Format, Open, PageWrite, Store, StoreError};
+use frostline_store::{
+    ChangedWords, Cleaning, Format, Open, PageWrite, RoomFor, Store, StoreError,
+};
 use frostline_zone::{Device, Faulty, Shape, Tail, in_memory};
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
@@ -278,16 +280,19 @@ fn what_an_engine_was_promised_is_there_after_all_others_have_written() {
     let store = open(&device, Cleaning::Inline);
     let mut contents = Contents::new(&store, 3);
     let room = store.stats().unwrap().space.whole_pages;
-    assert_eq!(store.promise(1, room + 1, room + 1, false).unwrap(), None);
-    assert_eq!(store.promise(1, 10, 50, false).unwrap(), Some(50));
-    let some = store.promise(2, 1, u64::MAX, false).unwrap().unwrap();
+    assert_eq!(store.promise(1, room + 1, room + 1, RoomFor::Any).unwrap(), None);
+    assert_eq!(store.promise(1, 10, 50, RoomFor::Any).unwrap(), Some(50));
+    let some = store.promise(2, 1, u64::MAX, RoomFor::Any).unwrap().unwrap();
     assert_eq!(some, 1 + (room - 50 - 1) / 8, "most is left to others");
     let left = room - 50;
-    assert_eq!(store.promise(2, left, u64::MAX, false).unwrap(), Some(left));
-    assert_eq!(store.promise(1, 51, 51, false).unwrap(), None);
-    assert!(store.promise(1, 51, 51, true).unwrap().is_some(), "a part is kept for the last");
+    assert_eq!(store.promise(2, left, u64::MAX, RoomFor::Any).unwrap(), Some(left));
+    assert_eq!(store.promise(1, 51, 51, RoomFor::Any).unwrap(), None);
+    for room in [RoomFor::NoLonger, RoomFor::Last] {
+        assert!(store.promise(1, 51, 51, room).unwrap().is_some(), "a part is kept for {room:?}");
+    }
+    assert_eq!(store.promise(1, 50, 50, RoomFor::Any).unwrap(), Some(50));
     (0..left as u32).for_each(|lba| assert!(contents.write(&store, lba, Fill::Random)));
-    assert!(store.promise(2, 1, 1, false).unwrap().is_none());
+    assert!(store.promise(2, 1, 1, RoomFor::Any).unwrap().is_none());
     (0..51).for_each(|lba| assert!(contents.write(&store, left as u32 + lba, Fill::Random)));
 }
 
