@@ -84,7 +84,9 @@ fn pages_that_the_log_on_the_device_does_not_have_yet_seldom_leave_memory() {
         transaction.put(table, &n.to_be_bytes(), &[n as u8; 100]).unwrap();
         transaction.commit_soon().unwrap()
     };
-    (0..RECORDS).for_each(|n| drop(put(2 * n)));
+    for n in 0..RECORDS {
+        put(2 * n);
+    }
     db.checkpoint().unwrap();
     let mut rng = SmallRng::seed_from_u64(1);
     let (before, mut waits) = (db.stats().unwrap(), 0);
