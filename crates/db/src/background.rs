@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::DbError;
 use crate::core::Core;
+use crate::overflow::Unfreed;
 
 /// The longest sleep of a background thread.
 const NAP: Duration = Duration::from_millis(50);
@@ -43,6 +44,8 @@ impl Core {
             } else {
                 self.trees.trim_freed()?;
             }
+            let is_free = || !self.checkpoint_is_wanted() && !self.alarm.is_closing();
+            self.free_unowned(Unfreed::New, is_free);
             self.purge_ghosts(usize::MAX);
         }
         Ok(())

@@ -7,6 +7,7 @@ use frostline_store::Durable;
 
 use crate::DbError;
 use crate::core::Core;
+use crate::overflow::Unfreed;
 use crate::pool::CLEAN;
 use crate::record::STORE;
 
@@ -36,7 +37,7 @@ impl Core {
         if self.check().is_err() {
             return;
         }
-        self.free_unowned();
+        self.free_unowned(Unfreed::All, || true);
         self.purge_ghosts(usize::MAX);
         self.trees.visits.all_fall_due();
         self.purge_ghosts(usize::MAX);
