@@ -274,11 +274,11 @@ fn an_idle_database_shrinks_after_most_records_were_deleted() {
     let options = Options { buffer_bytes: 256 * 4096, recovery_bytes: Some(1 << 18), ..quiet() };
     let db = Db::open(&device(4 << 20), &Options { background: true, ..options }).unwrap();
     let (table, begun) = (filled(&db, 20_000), Instant::now());
+    let pages = || db.table_size(table).unwrap().pages;
+    let full = pages();
     for first in (0..20_000).step_by(100) {
         delete(&db, table, (first..first + 100).filter(|n| n % 10 != 0));
     }
-    let pages = || db.table_size(table).unwrap().pages;
-    let full = pages();
     // No commit comes any more.
     while pages() > full / 5 {
         assert!(begun.elapsed() < Duration::from_secs(60), "{} of {full}", pages());
