@@ -172,12 +172,15 @@ impl Core {
             if is_in_vain {
                 return Err(WalError::Full { used: log.taken(), capacity: log.capacity() }.into());
             }
-            if self.background && !frees {
-                self.logged.wait_for(&mut logging, WAIT);
-            } else {
+            let makes_room = frees || !self.background;
+            if makes_room {
                 drop(logging);
                 self.checkpoint()?;
                 logging = self.logging();
+            }
+            // Those that are under way hold the log: another checkpoint would release as little.
+            if self.background && (!makes_room || *logging > 0) {
+                self.logged.wait_for(&mut logging, WAIT);
             }
         }
     }
