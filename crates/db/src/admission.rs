@@ -79,7 +79,7 @@ impl Core {
         let _reservation = self.reserve(&needs, writes, frees)?;
         let _room = self.room_for(&mut needs, writes)?;
         let bytes = needs.log_bytes;
-        let is_large = !self.wait_for_log(bytes)?.is_usual(bytes);
+        let is_large = !self.wait_for_log(bytes, frees)?.is_usual(bytes);
         Ok(Admission { core: self, bytes, is_large, _reservation, _room })
     }
 
@@ -149,7 +149,9 @@ impl Core {
     }
 
     /// Waits until the log has room for the bytes, and reserves them. Returns the log before that.
-    fn wait_for_log(&self, bytes: u64) -> Result<LogUse, DbError> {
+    /// A commit that frees pages makes the checkpoint itself: the thread of checkpoints has such
+    /// commits, and nobody else would make it one.
+    fn wait_for_log(&self, bytes: u64, frees: bool) -> Result<LogUse, DbError> {
         let mut logging = self.logging();
         let mut waiting = None;
         loop {
@@ -169,12 +171,15 @@ impl Core {
             if is_in_vain {
                 return Err(WalError::Full { used: log.taken(), capacity: log.capacity() }.into());
             }
-            if self.background {
-                self.logged.wait_for(&mut logging, WAIT);
-            } else {
+            let makes_room = frees || !self.background;
+            if makes_room {
                 drop(logging);
                 self.checkpoint()?;
                 logging = self.logging();
+            }
+            // Those that are under way hold the log: another checkpoint would release as little.
+            if self.background && (!makes_room || *logging > 0) {
+                self.logged.wait_for(&mut logging, WAIT);
             }
         }
     }

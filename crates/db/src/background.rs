@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::DbError;
 use crate::core::Core;
+use crate::overflow::Unfreed;
 
 /// The longest sleep of a background thread.
 const NAP: Duration = Duration::from_millis(50);
@@ -34,16 +35,21 @@ impl Core {
         self.trees.pool.read_missed()
     }
 
-    /// Takes checkpoints as the log fills up, and frees pages, until the database is closed.
+    /// Takes checkpoints as the log fills up, frees pages between them, and visits leaves that
+    /// became emptier, until the database is closed.
     pub(crate) fn checkpoint_always(&self) -> Result<(), DbError> {
-        while !self.alarm.sleep(NAP) {
+        let is_wanted = || self.checkpoint_is_wanted();
+        // It may have become so while the thread was awake.
+        while !self.alarm.sleep(if is_wanted() { Duration::ZERO } else { NAP }) {
             self.check()?;
-            if self.checkpoint_is_wanted() {
+            if is_wanted() {
                 self.checkpoint()?;
             } else {
                 self.trees.trim_freed()?;
             }
-            self.purge_ghosts(usize::MAX);
+            let goes_on = || !is_wanted() && !self.alarm.is_closing();
+            self.free_unowned(Unfreed::New, goes_on);
+            self.purge_in_parts(goes_on);
         }
         Ok(())
     }

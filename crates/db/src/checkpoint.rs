@@ -7,15 +7,21 @@ use frostline_store::Durable;
 
 use crate::DbError;
 use crate::core::Core;
+use crate::overflow::Unfreed;
 use crate::pool::CLEAN;
 use crate::record::STORE;
 
+/// Ghosts and visits after which it is asked whether a commit needs a checkpoint meanwhile.
+const PART: usize = 16;
+
 impl Core {
     /// Removes at most `most` ghosts of deleted records that no snapshot sees, and visits as many
-    /// leaves that became emptier.
-    pub(crate) fn purge_ghosts(&self, most: usize) {
+    /// leaves that became emptier. True if there may be more to do.
+    pub(crate) fn purge_ghosts(&self, most: usize) -> bool {
         self.trees.note_sunk_while_absent();
+        let mut ghosts = 0;
         for ghost in std::iter::from_fn(|| self.trees.versions.next_ghost()).take(most) {
+            ghosts += 1;
             // If its page can't be read, the ghost stays. No snapshot sees it, nothing was changed,
             // and the next access that needs the page, or the log, gets the error.
             if let Err(error) = self.trees.purge(ghost.tree, &ghost.key) {
@@ -23,34 +29,49 @@ impl Core {
                 tracing::warn!(tree = ghost.tree, %error, "a deleted record stays in its page");
             }
         }
-        for _ in 0..most {
-            if !self.trees.make_visit() {
-                return;
-            }
-        }
+        let visits = (0..most).take_while(|_| self.trees.make_visit()).count();
+        ghosts.max(visits) == most
+    }
+
+    /// The same for all ghosts and leaves, in parts, as long as `goes_on` before each.
+    pub(crate) fn purge_in_parts(&self, goes_on: impl Fn() -> bool) {
+        while goes_on() && self.purge_ghosts(PART) {}
     }
 
     /// Frees pages that have no owner, removes all ghosts that no snapshot sees, and makes all
     /// visits of leaves, also those that were put off.
     pub(crate) fn purge_all(&self) {
+        self.purge_while(|| true);
+    }
+
+    /// The same, as long as `goes_on`.
+    fn purge_while(&self, goes_on: impl Fn() -> bool) {
         if self.check().is_err() {
             return;
         }
-        self.free_unowned();
-        self.purge_ghosts(usize::MAX);
-        self.trees.visits.all_fall_due();
-        self.purge_ghosts(usize::MAX);
+        self.free_unowned(Unfreed::All, &goes_on);
+        self.purge_in_parts(&goes_on);
+        if goes_on() {
+            self.trees.visits.all_fall_due();
+            self.purge_in_parts(&goes_on);
+        }
     }
 
     /// Writes the pages that need the oldest part of the log, and releases that, as far as
-    /// [`crate::log_use`] says.
+    /// [`crate::log_use`] says. What is late comes in parts: commits that wait go on after each.
     pub(crate) fn checkpoint(&self) -> Result<(), DbError> {
         let wal = self.trees.wal();
         let (end, from) = (wal.end(), self.needs_log_from());
         let (kept, records) =
             (wal.kept_bytes_from(from.saturating_sub(1)), end.saturating_sub(from));
-        let released = self.log_use(0).to_release(kept, records, wal.zone_bytes());
-        self.checkpoint_older(from.saturating_add(released).min(end))
+        let log = self.log_use(0);
+        let released = log.to_release(kept, records, wal.zone_bytes());
+        // Without background threads it is always late, and only this commit waits.
+        let parts = if self.background { log.parts(kept) } else { 1 };
+        (1..=parts).try_for_each(|part| {
+            let released = (u128::from(released) * u128::from(part) / u128::from(parts)) as u64;
+            self.checkpoint_older(from.saturating_add(released).min(end))
+        })
     }
 
     /// Writes the pages that need the oldest eighth of the log which is needed, and releases that.
@@ -60,9 +81,10 @@ impl Core {
     }
 
     fn checkpoint_older(&self, position: u64) -> Result<(), DbError> {
-        // Leaves that get deletes which waited for them are visited below.
         self.load_lacking(position)?;
-        self.purge_all();
+        // Leaves that got deletes which waited for them are merged before they are written, as long
+        // as no commit has to wait for that. The rest is left to the naps between checkpoints.
+        self.purge_while(|| !self.background || !self.log_is_pressed());
         self.checkpoint_to(position)
     }
 

@@ -4,7 +4,7 @@
 //! redoes all records from the first one that a page may lack, so a usual load leaves only so many
 //! bytes of them ([`Options::recovery_bytes`](crate::Options::recovery_bytes)), however large the
 //! log is and its zones are. Past either bound a checkpoint is due, and at one and a half times as
-//! much commits wait for it.
+//! much commits wait for it. Half way between these, a checkpoint does nothing else any more.
 
 use crate::core::Core;
 use crate::wal::InUse;
@@ -31,12 +31,22 @@ impl Core {
             recovery: self.recovery_bytes().min(capacity / 2),
         }
     }
+
+    /// True if commits will wait for a checkpoint soon, or do.
+    pub(crate) fn log_is_pressed(&self) -> bool {
+        self.log_use(*self.logging.lock()).is_pressed()
+    }
 }
 
 impl LogUse {
     /// True if a checkpoint is due.
     pub(crate) fn is_checkpoint_due(&self) -> bool {
         self.taken > self.capacity / 2 || self.kept > self.recovery
+    }
+
+    /// True if commits wait soon: half of what they may log until then is logged.
+    pub(crate) fn is_pressed(&self) -> bool {
+        self.taken > self.capacity / 8 * 5 || self.kept > self.recovery / 4 * 5
     }
 
     /// True if a commit that logs so many bytes need not wait.
@@ -71,6 +81,12 @@ impl LogUse {
         room.max((released / u128::from(kept)) as u64).max(1)
     }
 
+    /// Parts of about an eighth in which a checkpoint releases what recovery would need `kept` bytes
+    /// of the log for.
+    pub(crate) fn parts(self, kept: u64) -> u64 {
+        (1 + 8 * kept.saturating_sub(self.recovery) / self.recovery.max(1)).min(8)
+    }
+
     /// Bytes of the zones in use.
     pub(crate) fn taken(&self) -> u64 {
         self.taken
@@ -103,6 +119,14 @@ mod tests {
     }
 
     #[test]
+    fn the_log_is_pressed_half_way_between_a_due_checkpoint_and_waiting_commits() {
+        let [half, more] = [200, 201].map(|kept| LogUse { kept, ..SMALL });
+        assert!(!half.is_pressed() && more.is_pressed() && half.is_checkpoint_due());
+        assert!(more.admits(39), "commits go on");
+        assert!(LogUse { taken: 1001, ..SMALL }.is_pressed());
+    }
+
+    #[test]
     fn an_eighth_more_is_released_than_must_be_of_the_records_in_these_bytes() {
         assert_eq!(SMALL.to_release(160, 160, 10), 0);
         assert_eq!(SMALL.to_release(201, 201, 10), 60);
@@ -111,5 +135,10 @@ mod tests {
         // One record has all of it, so it goes as a whole.
         assert_eq!(SMALL.to_release(500, 0, 10), 1);
         assert_eq!(LogUse { taken: 850, ..SMALL }.to_release(80, 80, 10), 149);
+    }
+
+    #[test]
+    fn what_is_late_is_released_in_parts() {
+        assert_eq!([0, 160, 179, 180, 240, 9999].map(|kept| SMALL.parts(kept)), [1, 1, 1, 2, 5, 8]);
     }
 }

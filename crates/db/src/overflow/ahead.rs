@@ -74,6 +74,8 @@ impl<'d> Ahead<'d> {
     /// Takes so many more pages.
     pub(crate) fn take(&mut self, count: usize) -> Result<Taken<'d>, DbError> {
         let (core, trees) = (self.core, &self.core.trees);
+        // Pages of values that were replaced are used again before others are.
+        trees.trim_freed()?;
         let reservation = core.reserve_pages(count as u32)?;
         let mut pages = Vec::with_capacity(count);
         let taken = (0..count).try_for_each(|_| trees.take_page().map(|page| pages.push(page)));

@@ -16,7 +16,7 @@ mod writer;
 pub(crate) use ahead::{Ahead, Pinned, Taken};
 pub(crate) use page::{PAGE_DATA, PageOfValue, value_page};
 pub use reader::ValueReader;
-pub(crate) use unowned::{Unowned, note_unowned};
+pub(crate) use unowned::{Unfreed, Unowned, note_unowned};
 pub(crate) use writer::Gathered;
 pub use writer::{LongValue, ValueWriter};
 

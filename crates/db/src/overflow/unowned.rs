@@ -37,17 +37,30 @@ struct Waiting {
     number: u64,
     /// The table, if it is one.
     tree: Option<DeletedTree>,
+    /// It could not be freed.
+    has_failed: bool,
+}
+
+/// What is to be freed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unfreed {
+    /// What could not be freed before as well.
+    All,
+    /// What was not tried before.
+    New,
 }
 
 impl Unowned {
     /// The pages of a value have no owner from the commit at a position on.
     pub(crate) fn add(&self, since: u64, number: u64) {
-        self.waiting.lock().push_back(Waiting { since, number, tree: None });
+        let waiting = Waiting { since, number, tree: None, has_failed: false };
+        self.waiting.lock().push_back(waiting);
     }
 
     /// A table is deleted by the commit at a position, whose head has a number.
     pub(crate) fn add_tree(&self, since: u64, number: u64, tree: DeletedTree) {
-        self.waiting.lock().push_back(Waiting { since, number, tree: Some(tree) });
+        let waiting = Waiting { since, number, tree: Some(tree), has_failed: false };
+        self.waiting.lock().push_back(waiting);
     }
 
     /// The tables that were deleted, and whose pages wait to be freed.
@@ -55,11 +68,24 @@ impl Unowned {
         self.waiting.lock().iter().filter_map(|waiting| waiting.tree.clone()).collect()
     }
 
-    /// The next one that no snapshot sees, if all see the log up to `oldest`.
-    fn next(&self, oldest: u64) -> Option<Waiting> {
-        let mut waiting = self.waiting.lock();
-        let index = waiting.iter().position(|waiting| waiting.since <= oldest)?;
-        waiting.remove(index)
+    /// True if there is one that no snapshot sees, if all see the log up to `oldest()`.
+    fn has_next(&self, which: Unfreed, oldest: impl FnOnce() -> u64) -> bool {
+        let is_empty = self.waiting.lock().is_empty();
+        !is_empty && self.place_of_next(which, oldest()).is_some()
+    }
+
+    /// Takes the next one that no snapshot sees, if all see the log up to `oldest`.
+    fn next(&self, which: Unfreed, oldest: u64) -> Option<Waiting> {
+        let index = self.place_of_next(which, oldest)?;
+        self.waiting.lock().remove(index)
+    }
+
+    /// Who frees has the lock for that, and others only add behind: the place stays.
+    fn place_of_next(&self, which: Unfreed, oldest: u64) -> Option<usize> {
+        let is_next = |waiting: &Waiting| {
+            waiting.since <= oldest && (which == Unfreed::All || !waiting.has_failed)
+        };
+        self.waiting.lock().iter().position(is_next)
     }
 }
 
@@ -80,58 +106,60 @@ pub(crate) fn note_unowned(core: &Core, view: &View<'_>) -> Result<(), DbError> 
 }
 
 impl Core {
-    /// Frees the pages that have no owner, and that no snapshot sees.
-    pub(crate) fn free_unowned(&self) {
+    /// Frees the pages that have no owner, and that no snapshot sees, in steps, as long as
+    /// `goes_on` before each.
+    pub(crate) fn free_unowned(&self, which: Unfreed, mut goes_on: impl FnMut() -> bool) {
         // One at a time: the log may ask for it while it is made room in for this.
         let Some(_one) = self.unowned.freeing.try_lock() else { return };
-        // No leaf of a deleted table is merged meanwhile.
-        let Some(_no_visits) = self.trees.visits.pause_soon() else { return };
-        while self.check().is_ok()
-            && let Some(mut next) = self.unowned.next(self.trees.oldest_seen())
-        {
+        let oldest = || self.trees.oldest_seen();
+        while self.check().is_ok() && self.unowned.has_next(which, oldest) && goes_on() {
+            // No leaf of a deleted table is merged meanwhile, and no check finds it half freed.
+            let Some(_no_visits) = self.trees.visits.pause_soon() else { return };
+            let Some(mut next) = self.unowned.next(which, oldest()) else { return };
             let freed = match &mut next.tree {
-                None => self.free_value(next.number),
-                Some(tree) => self.free_tree(next.number, tree),
+                None => self.free_some_of_value(next.number),
+                Some(tree) => self.free_some_of_tree(next.number, tree),
             };
-            if let Err(error) = freed {
-                tracing::debug!(number = next.number, %error, "pages are not freed yet");
-                self.unowned.waiting.lock().push_back(next);
-                return;
+            match freed {
+                Ok(true) => {}
+                Ok(false) => self.unowned.waiting.lock().push_front(next),
+                Err(error) => {
+                    tracing::debug!(number = next.number, %error, "pages are not freed yet");
+                    let failed = Waiting { has_failed: true, ..next };
+                    self.unowned.waiting.lock().push_back(failed);
+                    return;
+                }
             }
         }
     }
 
-    fn free_value(&self, number: u64) -> Result<(), DbError> {
-        loop {
-            let mut transaction = Transaction::begin(self, Isolation::Snapshot)?;
-            let (mut keys, mut freed) = (Vec::new(), Vec::new());
-            let now = View::begin(&self.trees, None, false);
-            let first = piece_key(number, 0);
-            let mut scan =
-                Scan::new(&now, Ok(Some(OVERFLOW_TREE)), Some(&first), Direction::Forward);
-            while keys.len() < TOGETHER
-                && let Some((key, runs)) = scan.next()?
-                && piece_number(key).is_some_and(|(of, _)| of == number)
-            {
-                let what = "names pages that are none";
-                let wrong = DbError::Page { page: OVERFLOW_TREE, what };
-                freed.extend(Run::parse(runs).ok_or(wrong)?);
-                keys.push(key.to_vec());
-            }
-            drop(scan);
-            drop(now);
-            for key in &keys {
-                transaction.set(OVERFLOW_TREE, key, WriteKind::Delete, &[])?;
-            }
-            let is_last = keys.len() < TOGETHER;
-            if is_last {
-                transaction.set(OVERFLOW_TREE, &head_key(number), WriteKind::Delete, &[])?;
-            }
-            self.give(transaction, freed)?;
-            if is_last {
-                return Ok(());
-            }
+    /// Frees some pages of a value; true if these were the last.
+    fn free_some_of_value(&self, number: u64) -> Result<bool, DbError> {
+        let mut transaction = Transaction::begin(self, Isolation::Snapshot)?;
+        let (mut keys, mut freed) = (Vec::new(), Vec::new());
+        let now = View::begin(&self.trees, None, false);
+        let first = piece_key(number, 0);
+        let mut scan = Scan::new(&now, Ok(Some(OVERFLOW_TREE)), Some(&first), Direction::Forward);
+        while keys.len() < TOGETHER
+            && let Some((key, runs)) = scan.next()?
+            && piece_number(key).is_some_and(|(of, _)| of == number)
+        {
+            let what = "names pages that are none";
+            let wrong = DbError::Page { page: OVERFLOW_TREE, what };
+            freed.extend(Run::parse(runs).ok_or(wrong)?);
+            keys.push(key.to_vec());
         }
+        drop(scan);
+        drop(now);
+        for key in &keys {
+            transaction.set(OVERFLOW_TREE, key, WriteKind::Delete, &[])?;
+        }
+        let is_last = keys.len() < TOGETHER;
+        if is_last {
+            transaction.set(OVERFLOW_TREE, &head_key(number), WriteKind::Delete, &[])?;
+        }
+        self.give(transaction, freed)?;
+        Ok(is_last)
     }
 
     /// Commits a transaction after which pages are free.
@@ -147,61 +175,62 @@ impl Core {
         Ok(position)
     }
 
-    /// Frees the pages of a table that was deleted, some leaves at a time: what is left is the tree
-    /// of the keys from one on, until nothing is.
-    fn free_tree(&self, number: u64, tree: &mut DeletedTree) -> Result<(), DbError> {
-        loop {
-            let mut way = Vec::new();
-            let mut page = tree.root;
-            let node = loop {
-                let node = self.trees.copy_page(page)?;
-                if Node::of(&node).level() <= 1 {
-                    break node;
-                }
-                way.push((page, upper_of(&node)));
-                page = Node::of(&node).child(Node::of(&node).child_index(&tree.from));
-            };
-            let mut transaction = Transaction::begin(self, Isolation::Snapshot)?;
-            let mut freed = vec![page];
-            let (mut upper, mut unowned) = (upper_of(&node), Vec::new());
-            if Node::of(&node).level() == 1 {
-                let node = Node::of(&node);
-                for index in node.child_index(&tree.from)..node.count() {
-                    let mut lower = Vec::new();
-                    node.key(index, &mut lower);
-                    if transaction.writes().len() > MOST_WRITES {
-                        // The node above stays for the rest of its children.
-                        (upper, freed[0]) = (Some(lower), freed[freed.len() - 1]);
-                        freed.pop();
-                        break;
-                    }
-                    freed.push(node.child(index));
-                    if tree.has_overflow {
-                        let leaf = self.trees.copy_page(node.child(index))?;
-                        unowned.extend(transaction.drop_values_of(Node::of(&leaf))?);
-                    }
-                }
-            } else if tree.has_overflow {
-                unowned.extend(transaction.drop_values_of(Node::of(&node))?);
+    /// Frees some leaves of a table that was deleted: what is left is the tree of the keys from one
+    /// on. True if nothing is.
+    fn free_some_of_tree(&self, number: u64, tree: &mut DeletedTree) -> Result<bool, DbError> {
+        let mut way = Vec::new();
+        let mut page = tree.root;
+        let node = loop {
+            let node = self.trees.copy_page(page)?;
+            if Node::of(&node).level() <= 1 {
+                break node;
             }
-            freed.extend(way.iter().filter(|(_, end)| *end == upper).map(|(page, _)| *page));
-            freed.sort_unstable();
-            let key = head_key(number);
-            let rest = upper.map(|from| DeletedTree { from, ..tree.clone() });
-            match &rest {
-                None => transaction.set(OVERFLOW_TREE, &key, WriteKind::Delete, &[])?,
-                Some(rest) => {
-                    transaction.set(OVERFLOW_TREE, &key, WriteKind::Put, &rest.encode())?;
+            way.push((page, upper_of(&node)));
+            page = Node::of(&node).child(Node::of(&node).child_index(&tree.from));
+        };
+        let mut transaction = Transaction::begin(self, Isolation::Snapshot)?;
+        let mut freed = vec![page];
+        let (mut upper, mut unowned) = (upper_of(&node), Vec::new());
+        if Node::of(&node).level() == 1 {
+            let node = Node::of(&node);
+            for index in node.child_index(&tree.from)..node.count() {
+                let mut lower = Vec::new();
+                node.key(index, &mut lower);
+                if transaction.writes().len() > MOST_WRITES {
+                    // The node above stays for the rest of its children.
+                    (upper, freed[0]) = (Some(lower), freed[freed.len() - 1]);
+                    freed.pop();
+                    break;
+                }
+                freed.push(node.child(index));
+                if tree.has_overflow {
+                    let leaf = self.trees.copy_page(node.child(index))?;
+                    unowned.extend(transaction.drop_values_of(Node::of(&leaf))?);
                 }
             }
-            let position = self.give(transaction, Run::of(&freed))?;
-            unowned.into_iter().for_each(|value| self.unowned.add(position, value));
-            match rest {
-                Some(rest) => *tree = rest,
-                None => {
-                    self.catalog.forget(tree.root);
-                    return Ok(());
-                }
+        } else if tree.has_overflow {
+            unowned.extend(transaction.drop_values_of(Node::of(&node))?);
+        }
+        freed.extend(way.iter().filter(|(_, end)| *end == upper).map(|(page, _)| *page));
+        freed.sort_unstable();
+        let key = head_key(number);
+        let rest = upper.map(|from| DeletedTree { from, ..tree.clone() });
+        match &rest {
+            None => transaction.set(OVERFLOW_TREE, &key, WriteKind::Delete, &[])?,
+            Some(rest) => {
+                transaction.set(OVERFLOW_TREE, &key, WriteKind::Put, &rest.encode())?;
+            }
+        }
+        let position = self.give(transaction, Run::of(&freed))?;
+        unowned.into_iter().for_each(|value| self.unowned.add(position, value));
+        match rest {
+            Some(rest) => {
+                *tree = rest;
+                Ok(false)
+            }
+            None => {
+                self.catalog.forget(tree.root);
+                Ok(true)
             }
         }
     }

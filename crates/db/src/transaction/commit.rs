@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::Transaction;
 use crate::DbError;
 use crate::mvcc::{PendingCommit, RetainedVersion, Validated, WriteKind, WriteSet};
-use crate::overflow::{Owner, Run};
+use crate::overflow::{Owner, Run, Unfreed};
 use crate::pool::misses;
 use crate::record::{CREATE, DELETE, GIVE, TAKE, TRANSACTION, give_head, put_writes};
 use crate::tree::leaf_cache;
@@ -91,8 +91,13 @@ impl<'d> Transaction<'d> {
                 core.reuse(writes);
                 // The thread of checkpoints does it as well.
                 let _no_way_back = misses::committing();
+                let most = deleted + SPARE_GHOSTS;
                 if !core.background || !misses::leaves_work() {
-                    core.purge_ghosts(deleted + SPARE_GHOSTS);
+                    core.purge_ghosts(most);
+                }
+                if !core.background {
+                    let mut steps = 0..most;
+                    core.free_unowned(Unfreed::New, || steps.next().is_some());
                 }
                 if is_users {
                     core.commits.fetch_add(1, Relaxed);

@@ -2,8 +2,8 @@
 //! left.
 //!
 //! A leaf is noted when it sinks, when recovery finds that a record of it was deleted, and when a
-//! scan passes it in vain. The list is lost in a crash. Each checkpoint visits all of it, so the
-//! log then has the deletes of those that were noted since.
+//! scan passes it in vain. The list is lost in a crash. A checkpoint visits all of it unless commits
+//! are about to wait, so the log then has the deletes of those that were noted since.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::shapes::{Load, SHAPES, SLOT, Shape, Step, enough_pages};
 use frostline_db::{Check, Create, Db, Direction, Options, Table, Transaction};
@@ -25,9 +25,12 @@ fn device(log_bytes: u64) -> Arc<dyn Device> {
     device
 }
 
+fn quiet() -> Options {
+    Options { background: false, cleaning: Cleaning::Inline, ..Options::default() }
+}
+
 fn open(device: &Arc<dyn Device>) -> Db {
-    let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
-    Db::open(device, &Options { buffer_bytes: 256 * 4096, ..quiet }).unwrap()
+    Db::open(device, &Options { buffer_bytes: 256 * 4096, ..quiet() }).unwrap()
 }
 
 fn check(db: &Db) -> Check {
@@ -264,6 +267,24 @@ fn deletes_that_waited_for_all_leaves_of_a_table_leave_one_that_is_empty() {
     assert_eq!(leaves(&db), 1);
     let ghosts: u64 = check(&db).trees.iter().map(|tree| tree.ghosts).sum();
     assert_eq!(ghosts, 0);
+}
+
+#[test]
+fn an_idle_database_shrinks_after_most_records_were_deleted() {
+    let options = Options { buffer_bytes: 256 * 4096, recovery_bytes: Some(1 << 18), ..quiet() };
+    let db = Db::open(&device(4 << 20), &Options { background: true, ..options }).unwrap();
+    let (table, begun) = (filled(&db, 20_000), Instant::now());
+    let pages = || db.table_size(table).unwrap().pages;
+    let full = pages();
+    for first in (0..20_000).step_by(100) {
+        delete(&db, table, (first..first + 100).filter(|n| n % 10 != 0));
+    }
+    // No commit comes any more.
+    while pages() > full / 5 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{} of {full}", pages());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(check(&db).trees.iter().map(|tree| tree.records).max(), Some(2000));
 }
 
 #[test]

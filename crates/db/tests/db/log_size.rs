@@ -2,6 +2,7 @@
 //! short.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use frostline_db::{Create, Db, DbError, Options, Table};
 use frostline_store::{Cleaning, Compression};
@@ -83,6 +84,32 @@ fn a_large_transaction_has_all_of_the_log_and_gives_it_back() {
         let look = db.begin_read().unwrap();
         let table = db.table("t").unwrap();
         assert_eq!(look.get(table, &4999u32.to_be_bytes()).unwrap(), Some(vec![135; 400]));
+    }
+}
+
+#[test]
+fn a_checkpoint_that_frees_pages_does_not_wait_for_one_to_make_room_in_the_log() {
+    for background in [false, true] {
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let db = open(&device(), background);
+            let table = db.create_table("t").unwrap();
+            for _ in 0..5 {
+                let mut long = db.begin().unwrap();
+                long.put(table, b"long", &[7; 300_000]).unwrap();
+                long.commit().unwrap();
+                let mut gone = db.begin().unwrap();
+                gone.delete(table, b"long").unwrap();
+                gone.commit_soon().unwrap();
+                // The log is beyond what commits wait for, and the value's pages are to be freed.
+                put(&db, table, 0..5000).unwrap();
+                put(&db, table, 0..1).unwrap();
+                db.checkpoint().unwrap();
+            }
+            done.send(db.check().unwrap().findings).unwrap();
+        });
+        let findings = is_done.recv_timeout(Duration::from_secs(60)).expect("it ends");
+        assert!(findings.is_empty(), "{findings:?}");
     }
 }
 

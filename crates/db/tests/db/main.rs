@@ -20,6 +20,7 @@ mod stats;
 mod tables;
 mod threads;
 mod together;
+mod unowned_pages;
 mod unread;
 mod unreadable_pages;
 mod versions;
