@@ -56,7 +56,8 @@ impl DeletedTrees {
     pub(super) fn have_leaf_of(&self, position: u64, tree: u32, key: &[u8]) -> bool {
         let mut deletions = self.by_root.get(&tree).into_iter().flatten();
         let deletion = deletions.find(|deletion| position < deletion.position);
-        deletion.is_none_or(|Deletion { from, .. }| from.as_ref().is_some_and(|from| key >= from))
+        deletion
+            .is_none_or(|Deletion { from, .. }| from.as_ref().is_some_and(|from| key >= &from[..]))
     }
 }
 
