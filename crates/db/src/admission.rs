@@ -149,8 +149,8 @@ impl Core {
     }
 
     /// Waits until the log has room for the bytes, and reserves them. Returns the log before that.
-    /// A commit that frees pages makes the checkpoint itself: the thread of checkpoints has such
-    /// commits, and nobody else would make it one.
+    /// A commit that frees pages makes the checkpoint itself: the thread of checkpoints makes such
+    /// commits, and would wait for itself.
     fn wait_for_log(&self, bytes: u64, frees: bool) -> Result<LogUse, DbError> {
         let mut logging = self.logging();
         let mut waiting = None;

@@ -41,12 +41,12 @@ struct Waiting {
     has_failed: bool,
 }
 
-/// What is to be freed.
+/// The pages without an owner that are to be freed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unfreed {
-    /// What could not be freed before as well.
+    /// All of them, also those that could not be freed before.
     All,
-    /// What was not tried before.
+    /// Those that were not tried before.
     New,
 }
 
@@ -80,7 +80,8 @@ impl Unowned {
         self.waiting.lock().remove(index)
     }
 
-    /// Who frees has the lock for that, and others only add behind: the place stays.
+    /// The place of the next one. It stays valid: the thread that frees has the lock `freeing`, and
+    /// other threads only add at the end.
     fn place_of_next(&self, which: Unfreed, oldest: u64) -> Option<usize> {
         let is_next = |waiting: &Waiting| {
             waiting.since <= oldest && (which == Unfreed::All || !waiting.has_failed)

@@ -38,8 +38,8 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
         self.loader.residency()
     }
 
-    /// What the leaf allows for sure; none if it has come into a frame, or another one has its keys.
-    /// While the log is replayed a leaf that was in no frame yet has any room: it is split when it
+    /// The room that the leaf has for sure; none if it is in a frame by now, or another leaf has its
+    /// keys. While the log is replayed a leaf that was in no frame yet has any room: it is split when it
     /// comes into one if that turns out to be too little.
     fn room(&self) -> Option<Room> {
         let bytes = self.residency().table().room(self.page);

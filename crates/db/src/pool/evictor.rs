@@ -54,14 +54,14 @@ impl Evictor {
         self.writer.lock()
     }
 
-    /// The log is replayed from now on, and then no more: memory moves to absent parts and back.
-    /// At first all frames are free.
-    pub(crate) fn replay(&self, begins: bool) {
-        let (mut writer, residency) = (self.lock(), self.writeback.residency());
-        match begins {
-            true => writer.budget.begin_replay(residency),
-            false => writer.budget.end_replay(residency),
-        }
+    /// The log is replayed from now on: memory of frames, which are all free, moves to absent parts.
+    pub(crate) fn begin_replay(&self) {
+        self.lock().budget.begin_replay(self.writeback.residency());
+    }
+
+    /// The log is replayed: memory moves back as far as it is free.
+    pub(crate) fn end_replay(&self) {
+        self.lock().budget.end_replay(self.writeback.residency());
     }
 
     /// Frees frames until enough are free, and takes excess from the cache of absent pages. Returns

@@ -223,12 +223,12 @@ impl Pool {
     /// The log is replayed from now on: memory of frames, which are all free, moves to records that
     /// wait for their page.
     pub(crate) fn begin_replay(&self) {
-        self.loader.evictor().replay(true);
+        self.loader.evictor().begin_replay();
     }
 
     /// The log is replayed, and memory moves back as far as it is free.
     pub(crate) fn end_replay(&self) {
-        self.loader.evictor().replay(false);
+        self.loader.evictor().end_replay();
     }
 
     /// The pages on the store.

@@ -120,8 +120,7 @@ impl Recovery<'_> {
                 let malformed = |_| DbError::Record { position, what: "is no transaction" };
                 match kind {
                     DELETE => return deleted.add(position, record).map_err(malformed),
-                    GIVE => {
-                        let (_, writes) = parse_give(record).unwrap_or_default();
+                    GIVE if let Some((_, writes)) = parse_give(record) => {
                         deleted.freed(writes).map_err(malformed)?;
                     }
                     _ => {}

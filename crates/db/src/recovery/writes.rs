@@ -163,14 +163,29 @@ impl WaitingWrites {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use frostline_store::Cleaning;
-    use frostline_zone::{Shape, in_memory};
+    use frostline_zone::{Device, Shape, in_memory};
 
     use super::WaitingWrites;
     use crate::mvcc::{WriteKind, WriteSet};
     use crate::pool::CLEAN;
     use crate::record::put_writes;
     use crate::{Create, Db, Options, Transaction};
+
+    fn device() -> Arc<dyn Device> {
+        let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
+        let device = in_memory(&shape).unwrap();
+        Db::create(&device, &Create { log_bytes: Some(4 << 20), ..Create::default() }).unwrap();
+        device
+    }
+
+    fn open(device: &Arc<dyn Device>) -> Db {
+        let options =
+            Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+        Db::open(device, &options).unwrap()
+    }
 
     #[test]
     fn writes_are_sorted_by_key_and_age_without_those_that_others_hide() {
@@ -221,12 +236,8 @@ mod tests {
 
     #[test]
     fn recovery_reads_no_leaf_whose_records_were_patched() {
-        let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
-        let device = in_memory(&shape).unwrap();
-        Db::create(&device, &Create { log_bytes: Some(4 << 20), ..Create::default() }).unwrap();
-        let options =
-            Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
-        let db = Db::open(&device, &options).unwrap();
+        let device = device();
+        let db = open(&device);
         let table = db.create_table("t").unwrap();
         let change = |n: u32, change: &dyn Fn(&mut Transaction<'_>, &[u8])| {
             let mut transaction = db.begin().unwrap();
@@ -243,7 +254,7 @@ mod tests {
         }
         db.wait(db.begin().unwrap().commit_soon().unwrap()).unwrap();
         drop(db);
-        let db = Db::open(&device, &options).unwrap();
+        let db = open(&device);
         assert_eq!(db.recovered().commits, 120);
         let read = || db.stats().unwrap().pages_read;
         assert!(read() < 10, "{} pages", read());
@@ -260,12 +271,8 @@ mod tests {
 
     #[test]
     fn a_leaf_that_has_newer_values_than_wait_for_it_gets_them_again() {
-        let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
-        let device = in_memory(&shape).unwrap();
-        Db::create(&device, &Create { log_bytes: Some(4 << 20), ..Create::default() }).unwrap();
-        let options =
-            Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
-        let db = Db::open(&device, &options).unwrap();
+        let device = device();
+        let db = open(&device);
         let table = db.create_table("t").unwrap();
         let put = |key: &[u8], value: &[u8]| {
             let mut transaction = db.begin().unwrap();
@@ -291,7 +298,7 @@ mod tests {
         db.core().trees.space().store.sync().unwrap();
         put(b"a", b"a");
         drop(db);
-        let db = Db::open(&device, &options).unwrap();
+        let db = open(&device);
         assert_eq!(db.recovered().commits, 5);
         let table = db.table("t").unwrap();
         let look = db.begin_read().unwrap();

@@ -7,7 +7,7 @@
 use super::batch::{BLOCK, BODY, RECORD, record_bytes};
 use super::error::WalError;
 use super::lsn::Lsn;
-use super::writer::Writer;
+use super::writer::{Mark, Writer};
 use crate::number::put_number;
 
 /// Blocks that records leave to batches which say what was released; of small zones half of one.
@@ -63,15 +63,6 @@ pub(super) struct Buffer {
     pub flushes: u64,
     /// Zones that the log does without, as they could not be reset.
     pub zones_lost: u64,
-}
-
-/// A position in the stream, and the blocks of the log that are in use before it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mark {
-    /// The position.
-    pub at: Lsn,
-    /// The blocks.
-    pub blocks: u64,
 }
 
 impl Buffer {

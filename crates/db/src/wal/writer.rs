@@ -20,7 +20,6 @@ use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneInfo, ZoneState};
 
 use super::batch::Packing;
 use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, NONE, VERSION, record_at};
-use super::buffer::Mark;
 use super::chain::Chain;
 use super::error::WalError;
 use super::lsn::Lsn;
@@ -29,6 +28,15 @@ use super::round::Round;
 /// Blocks of the zone that is written, or a share of it, from which on it is left when a log is
 /// closed of which nothing is needed.
 const WORTH_LEAVING: u64 = 32;
+
+/// A position in the stream, and the blocks of the log that are in use before it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    /// The position.
+    pub at: Lsn,
+    /// The blocks.
+    pub blocks: u64,
+}
 
 /// The end of a log.
 pub(super) struct Writer {

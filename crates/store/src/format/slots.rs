@@ -13,6 +13,8 @@
 //! So a slot takes 3 to 36 bits in place of 64. Bits fill bytes from the lowest on, and numbers
 //! begin with their lowest bit.
 
+use std::ops::Range;
+
 use crate::format::PAGE;
 use crate::format::word_set::WORD;
 
@@ -82,6 +84,12 @@ impl Slot {
         first_bits(page, self.offset as usize, self.key as usize) << BELOW | below
     }
 
+    /// The bytes that it repeats the first bits of.
+    fn first_bytes(self) -> Range<usize> {
+        let first = self.offset as usize;
+        first..first + self.key.min(4) as usize
+    }
+
     /// The offset of a record that lies just before this one's.
     fn before(self, key: u64, value: u64) -> u64 {
         self.offset.wrapping_sub(key + value) % PAGE as u64
@@ -121,7 +129,8 @@ impl Slots {
         for &word in page[at..end].as_chunks().0 {
             let word = u64::from_le_bytes(word);
             let slot = Slot::of_word(word);
-            let lies_in_slots = (slot.offset as usize) < end && slot.offset > 0;
+            let first = slot.first_bytes();
+            let lies_in_slots = first.start < end && first.end > at;
             if lies_in_slots || slot.word(page) != word {
                 return None;
             }
@@ -292,6 +301,13 @@ mod tests {
         for other in [wrong_head, among_slots] {
             assert_eq!(ARRAY.of(&other).unwrap().fold(&other), None);
         }
+        // The key lies where the slots begin, which are at the page's beginning here.
+        let slots = Slots { at: 0, count: 8 };
+        let mut first = vec![0; PAGE];
+        first[..4].copy_from_slice(&(4u32 << OFFSET).to_le_bytes());
+        let word = Slot { offset: 0, key: 4, value: 0 }.word(&first);
+        (0..8).for_each(|n| first[n * WORD..][..WORD].copy_from_slice(&word.to_le_bytes()));
+        assert_eq!(slots.fold(&first), None);
         let mut too_many = page;
         too_many[38..40].copy_from_slice(&505u16.to_le_bytes());
         assert_eq!(ARRAY.of(&too_many), None);

@@ -9,10 +9,10 @@
 //! which one or two are asked for again and again. In place of the page these take a twentieth of
 //! the memory. They are noted by their keys while the page is still in a frame.
 //!
-//! Rows also *wait* for their page: records that were put, patched or deleted, whether or not anybody
-//! has read them. The page gets them when it comes into a frame: as something else needs it, as the log
-//! has to be cut, or as the memory is needed here. What an absent page has free is known, so that
-//! all that waits for it fits; but not while the log is replayed.
+//! Rows also *wait* for their page: records that were put, patched or deleted, whether or not
+//! anybody has read them. The page gets them when it comes into a frame: as something else needs
+//! it, as the log has to be cut, or as the memory is needed here. What an absent page has free is
+//! known, so that all that waits for it fits; but not while the log is replayed.
 //!
 //! Both share one budget. Deltas have a part of it for sure: beyond that the oldest is written
 //! first. If rows that wait take most of the rest, that is a small part, as what waits saves reads,

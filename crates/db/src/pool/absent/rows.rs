@@ -45,12 +45,12 @@ pub(crate) struct Rows {
     bytes: Box<[u8]>,
 }
 
-/// What an absent page allows.
+/// The room of an absent page for changes.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {
     /// The bytes that it has free.
     pub bytes: u32,
-    /// True if nobody sees the states that a record has between its changes: they are redone.
+    /// True while the log is replayed. No snapshot sees a record between two changes then.
     pub is_replay: bool,
 }
 
