@@ -60,7 +60,11 @@ fn pages_of_values_that_are_overwritten_again_and_again_are_used_again_without_a
         let before = pages(&db);
         for n in 0..200 {
             put(&db, table, n % 4 + 1, &[n as u8; LONG]);
-            assert!(background || pages(&db) <= before + 2 * PAGES, "{n}: {}", pages(&db));
+            match background {
+                // The thread is not left so far behind that records of pages fill more leaves.
+                true => await_pages(&db, background, table, before + 8 * PAGES),
+                false => assert!(pages(&db) <= before + 2 * PAGES, "{n}: {}", pages(&db)),
+            }
         }
         await_pages(&db, background, table, before + 2);
         assert_sound(&db);
