@@ -79,6 +79,9 @@ impl Core {
         let _reservation = self.reserve(&needs, writes, frees)?;
         let _room = self.room_for(&mut needs, writes)?;
         let bytes = needs.log_bytes;
+        if !self.log_use(0).is_usual(bytes) {
+            self.split_overfull()?;
+        }
         let is_large = !self.wait_for_log(bytes, frees)?.is_usual(bytes);
         Ok(Admission { core: self, bytes, is_large, _reservation, _room })
     }
@@ -100,11 +103,17 @@ impl Core {
     /// Reserves pages.
     pub(crate) fn reserve_pages(&self, count: u32) -> Result<Reservation<'_>, DbError> {
         let pages = &self.trees.pages;
-        pages.reserve(count).or_else(|_| {
-            // Leaves that are empty may wait for their visit, and pages to be freed.
-            self.purge_all();
-            pages.reserve(count)
+        pages.reserve(count, self.pages_owed() as u32).or_else(|_| {
+            self.free_pages()?;
+            pages.reserve(count, self.pages_owed() as u32)
         })
+    }
+
+    /// Frees pages that are kept for what may not come: leaves that are overfull perhaps, or empty.
+    fn free_pages(&self) -> Result<(), DbError> {
+        self.split_overfull()?;
+        self.purge_all();
+        Ok(())
     }
 
     /// Reserves the pages of a commit.
@@ -120,14 +129,13 @@ impl Core {
         }
         let pages = &self.trees.pages;
         if frees {
-            return pages.reserve_to_free(needs.pages).map(Some);
+            return pages.reserve_to_free(needs.pages, self.pages_owed() as u32).map(Some);
         }
-        match pages.reserve(needs.pages) {
+        match pages.reserve(needs.pages, self.pages_owed() as u32) {
             Err(DbError::Full { .. }) => {
-                // Leaves that are empty may wait for their visit.
-                self.purge_all();
+                self.free_pages()?;
                 let needs = SpaceEstimate::looked_up(&self.trees, writes)?;
-                pages.reserve(needs.pages).map(Some)
+                pages.reserve(needs.pages, self.pages_owed() as u32).map(Some)
             }
             reservation => reservation.map(Some),
         }

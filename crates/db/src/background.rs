@@ -10,12 +10,13 @@ use crate::overflow::Unfreed;
 const NAP: Duration = Duration::from_millis(50);
 
 impl Core {
-    /// Keeps frames free, until the database is closed.
+    /// Keeps frames free, and memory of rows that wait, until the database is closed.
     pub(crate) fn evict_always(&self) -> Result<(), DbError> {
         while !self.alarm.is_closing() {
             self.check()?;
             self.trees.pool.wait_until_needed(NAP);
             self.trees.pool.make_room()?;
+            self.trees.give_overfull();
         }
         Ok(())
     }

@@ -103,7 +103,7 @@ impl Core {
     }
 
     /// Gives pages the changes that wait for them, and need the log from before `position`.
-    fn load_lacking(&self, position: u64) -> Result<(), DbError> {
+    pub(crate) fn load_lacking(&self, position: u64) -> Result<(), DbError> {
         self.trees.pool.load_lacking(position)?;
         self.trees.give_rows_before(position)
     }
@@ -129,6 +129,7 @@ impl Core {
         trees.store().sync()?;
         let durable = trees.store().durable()?;
         trees.wal().release(needed.saturating_sub(1))?;
+        self.end_left_by_crash(needed);
         self.log_store(durable)?;
         self.checkpoint_wanted.store(false, Release);
         self.checkpoints.fetch_add(1, Release);

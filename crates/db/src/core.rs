@@ -10,6 +10,7 @@ use crate::catalog::Catalog;
 use crate::mvcc::WriteSet;
 use crate::overflow::Unowned;
 use crate::promised::Promised;
+use crate::splits_owed::LeftByCrash;
 use crate::tree::Trees;
 use crate::{DbError, Options};
 
@@ -29,6 +30,8 @@ pub(crate) struct Core {
     pub unowned: Unowned,
     /// Unused write sets.
     spare: Mutex<Vec<Arc<WriteSet>>>,
+    /// Leaves that a crash left.
+    pub(crate) left: LeftByCrash,
     /// The room in the store for pages that are not written.
     pub(crate) promised: Mutex<Promised>,
     /// Bytes that commits under way are about to log.
@@ -111,6 +114,7 @@ impl Core {
             longest_logged_value: options.longest_logged_value,
             unowned: Unowned::default(),
             spare: Mutex::default(),
+            left: LeftByCrash::default(),
             promised: Mutex::default(),
             logging: Mutex::default(),
             logged: Condvar::new(),

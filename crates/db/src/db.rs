@@ -153,6 +153,7 @@ impl Db {
         let mut core = Core::new(trees, options);
         // Recovery needs no more pages than there were.
         let recovered = recover(&core, options.progress.as_ref())?;
+        core.begin_overfull();
         core.trees.spare = spare;
         let core = Arc::new(core);
         let db = Db { core, threads: Mutex::default(), recovered };

@@ -81,6 +81,7 @@ mod recovery;
 mod room;
 mod scan;
 mod space;
+mod splits_owed;
 mod stats;
 mod tables;
 mod transaction;

@@ -154,15 +154,19 @@ impl Pages {
         self.state().pinned.keys().next().copied()
     }
 
-    /// Reserves pages for a commit; an error if fewer are free. A few are kept for those that free
-    /// others.
-    pub(crate) fn reserve(&self, count: u32) -> Result<Reservation<'_>, DbError> {
-        self.reserve_beside(count, KEPT.min(self.limit / 64))
+    /// Reserves pages for a commit; an error if fewer are free beside so many that are owed. A few
+    /// are kept for those that free others.
+    pub(crate) fn reserve(&self, count: u32, owed: u32) -> Result<Reservation<'_>, DbError> {
+        self.reserve_beside(count, owed.saturating_add(KEPT.min(self.limit / 64)))
     }
 
     /// Reserves pages for a commit after which more are free.
-    pub(crate) fn reserve_to_free(&self, count: u32) -> Result<Reservation<'_>, DbError> {
-        self.reserve_beside(count, 0)
+    pub(crate) fn reserve_to_free(
+        &self,
+        count: u32,
+        owed: u32,
+    ) -> Result<Reservation<'_>, DbError> {
+        self.reserve_beside(count, owed)
     }
 
     fn reserve_beside(&self, count: u32, kept: u32) -> Result<Reservation<'_>, DbError> {
@@ -299,10 +303,10 @@ mod tests {
     fn no_more_pages_are_reserved_than_there_are() {
         let pages = Pages::new(10);
         pages.begin(&Used::none(10));
-        let first = pages.reserve(6).unwrap();
-        assert!(pages.reserve(5).is_err());
+        let first = pages.reserve(6, 0).unwrap();
+        assert!(pages.reserve(4, 1).is_err());
         drop(first);
-        assert!(pages.reserve(10).is_ok());
+        assert!(pages.reserve(8, 2).is_ok());
     }
 
     #[test]

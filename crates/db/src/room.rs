@@ -82,7 +82,7 @@ impl Core {
 
     /// Asks the store for a promise of more pages.
     fn ask(&self, state: &mut Promised, pages: u64, room: RoomFor) -> Result<(), DbError> {
-        let changed = self.trees.pool.changed_pages() + state.under_way;
+        let changed = self.trees.pool.changed_pages() + self.room_owed() + state.under_way;
         let ahead = AHEAD.0.max(self.trees.pool.most_pages() / AHEAD.1);
         let promise = |ahead, room| {
             let (space, needs) = (self.trees.space(), changed + pages);

@@ -8,7 +8,6 @@ use super::loading::Loader;
 use super::{Memory, PoolCounters, Residency, misses};
 use crate::direction::Direction;
 use crate::mvcc::{Change, Lookup};
-use crate::node::PAGE_BYTES;
 
 /// A leaf that is absent, as the node above it says.
 pub(crate) struct AbsentLeaf<'g, 'p> {
@@ -38,15 +37,11 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
         self.loader.residency()
     }
 
-    /// The room that the leaf has for sure; none if it is in a frame by now, or another leaf has its
-    /// keys. While the log is replayed a leaf that was in no frame yet has any room: it is split when it
-    /// comes into one if that turns out to be too little.
+    /// The room that the leaf has; none if it is in a frame by now, or another leaf has its keys.
     fn room(&self) -> Option<Room> {
         let bytes = self.residency().table().room(self.page);
         let bytes = bytes.filter(|_| self.parent.is_unchanged())?;
-        let is_replay = self.loader.evictor().writeback().is_replaying();
-        let bytes = if bytes == 0 && is_replay { PAGE_BYTES as u32 } else { bytes };
-        Some(Room { bytes, is_replay })
+        Some(Room::of(bytes, self.loader.evictor().writeback().is_replaying()))
     }
 
     /// Puts the value of a record of the leaf into `value`, and returns what it found, and the log

@@ -467,6 +467,24 @@ impl Pool {
         self.residency().take_sunk()
     }
 
+    /// Pages that are in frames without changes that they had no room for as they came, since this was
+    /// asked last.
+    pub(crate) fn take_overfull(&self) -> Vec<u32> {
+        let mut pages = self.residency().take_overfull();
+        pages.retain(|&page| self.lacks_rows(page) && !self.residency().table().is_absent(page));
+        pages
+    }
+
+    /// Pages that perhaps have no room for the changes that wait for them.
+    pub(crate) fn overfull(&self) -> usize {
+        self.residency().absent().overfull()
+    }
+
+    /// So many pages may have no room for the changes that wait for them.
+    pub(crate) fn set_most_overfull(&self, pages: usize) {
+        self.residency().absent().set_most_overfull(pages);
+    }
+
     /// Frees frames if too few are free.
     pub(crate) fn make_room(&self) -> Result<(), DbError> {
         self.loader.make_room()

@@ -27,8 +27,31 @@ pub(crate) struct Residency {
     ghosts: GhostHits,
     versions: Arc<Versions>,
     /// Pages that became emptier by changes that waited for them.
-    sunk: Mutex<Vec<u32>>,
-    has_sunk: AtomicBool,
+    sunk: Noted,
+    /// Pages that came into frames without room for all changes that waited for them.
+    overfull: Noted,
+}
+
+/// Pages to be looked at.
+#[derive(Default)]
+struct Noted {
+    pages: Mutex<Vec<u32>>,
+    has_any: AtomicBool,
+}
+
+impl Noted {
+    fn note(&self, page: u32) {
+        self.pages.lock().push(page);
+        self.has_any.store(true, Relaxed);
+    }
+
+    /// Those that were noted since they were taken last.
+    fn take(&self) -> Vec<u32> {
+        match self.has_any.swap(false, Relaxed) {
+            true => std::mem::take(&mut self.pages.lock()),
+            false => Vec::new(),
+        }
+    }
 }
 
 /// A page that was read from the store, and a frame for it.
@@ -56,8 +79,8 @@ impl Residency {
         ghosts: GhostHits,
         versions: Arc<Versions>,
     ) -> Self {
-        let (sunk, has_sunk) = Default::default();
-        Residency { table, frames, absent, ghosts, versions, sunk, has_sunk }
+        let (sunk, overfull) = Default::default();
+        Residency { table, frames, absent, ghosts, versions, sunk, overfull }
     }
 
     /// Where pages are.
@@ -198,7 +221,10 @@ impl Residency {
             }
             has_all
         });
-        given.map(drop)
+        if !given? {
+            self.overfull.note(page);
+        }
+        Ok(())
     }
 
     /// Gives a page in a frame the rows that it had no room for when it came. False if it still has
@@ -279,8 +305,7 @@ impl Residency {
             }
         }
         if has_ghost || held.node().has_sunk(room) {
-            self.sunk.lock().push(page);
-            self.has_sunk.store(true, Relaxed);
+            self.sunk.note(page);
         }
         Ok(has_all)
     }
@@ -288,9 +313,12 @@ impl Residency {
     /// Pages that became emptier, or have ghosts, by changes that waited for them, since this was
     /// asked last.
     pub(crate) fn take_sunk(&self) -> Vec<u32> {
-        match self.has_sunk.swap(false, Relaxed) {
-            true => std::mem::take(&mut self.sunk.lock()),
-            false => Vec::new(),
-        }
+        self.sunk.take()
+    }
+
+    /// Pages that came into frames without room for all changes that waited for them, since this was
+    /// asked last. Perhaps they have them by now.
+    pub(crate) fn take_overfull(&self) -> Vec<u32> {
+        self.overfull.take()
     }
 }

@@ -251,7 +251,7 @@ impl World {
                 was = append(&mut before);
             };
             let is_replay = self.rng.random_bool(0.3);
-            let room = || Some(Room { bytes: room()?, is_replay });
+            let room = || Some(Room::of(room()?, is_replay));
             if rows.change(page, &[key], room, (change, position), keep).is_none() {
                 continue;
             }
@@ -405,7 +405,7 @@ fn eviction_names_pages_that_lack_changes_of_rows_and_reads_none() {
     let residency = world.pool.residency();
     let change = |&page: &u32| {
         let put = (Change { kind: WriteKind::Put, value: &[2; 300] }, 2);
-        let room = || Some(Room { bytes: residency.table().room(page)?, is_replay: false });
+        let room = || Some(Room::of(residency.table().room(page)?, false));
         residency.absent().change(page, &[1], room, put, |_| ()).is_some()
     };
     let changed: Vec<_> = (0..PAGES).filter(change).collect();
@@ -461,7 +461,7 @@ fn rows_have_the_memory_of_frames_in_a_replay_and_after_it_if_they_need_it() {
         world.pool.begin_replay();
         assert_eq!(division(), (FRAMES.0, bytes + (frames - FRAMES.0) * FRAME_BYTES));
         let put = (Change { kind: WriteKind::Put, value: &[2; 400] }, 2);
-        let room = || Some(Room { bytes: 4000, is_replay: true });
+        let room = || Some(Room::of(4000, true));
         for page in (0..PAGES).filter(|_| wait) {
             assert!(absent.change(page, &[1], room, put, |_| ()).is_some());
         }

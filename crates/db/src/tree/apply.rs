@@ -33,6 +33,7 @@ impl Trees {
                         self.visits.note_shorter();
                     }
                     self.pool.make_room_for_rows(memory)?;
+                    self.give_overfull();
                     return Ok(page);
                 }
             };

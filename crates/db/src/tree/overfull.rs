@@ -1,7 +1,9 @@
 //! Leaves that had no room for all changes that waited for them: they are split.
 //!
-//! During a replay changes wait for leaves that are not in memory, whose free bytes are unknown. A
-//! leaf may come into memory without some of them. No descent passes to it before it has them all.
+//! Changes wait for a leaf that is not in memory. Whether it has a record that is put is unknown, and
+//! during a replay how much it has free. So a leaf may come into memory without some of them. No
+//! descent passes to it before it has them all. Those that nobody needs are split as well: what waits
+//! for them takes memory.
 
 use super::Trees;
 use super::split::{CHILD_ROOM, hold_both};
@@ -41,8 +43,21 @@ impl Trees {
     /// Gives leaves the changes that they had no room for as they came into memory, and that need
     /// the log from before `position`.
     pub(crate) fn give_rows_before(&self, position: u64) -> Result<(), DbError> {
-        for page in self.pool.lacking(position) {
-            let Some((tree, lower)) = self.place_of_leaf(page)? else { continue };
+        self.pool.lacking(position).into_iter().try_for_each(|page| self.give_rows_of(page))
+    }
+
+    /// Gives leaves the changes that they had no room for as they came into memory of late.
+    pub(crate) fn give_overfull(&self) {
+        for page in self.pool.take_overfull() {
+            // What waits for it stays, and a checkpoint gets the error.
+            if let Err(error) = self.give_rows_of(page) {
+                tracing::warn!(page, %error, "a leaf is not split");
+            }
+        }
+    }
+
+    fn give_rows_of(&self, page: u32) -> Result<(), DbError> {
+        if let Some((tree, lower)) = self.place_of_leaf(page)? {
             self.leaf(tree, &lower)?;
         }
         Ok(())

@@ -12,7 +12,9 @@
 //! Rows also *wait* for their page: records that were put, patched or deleted, whether or not
 //! anybody has read them. The page gets them when it comes into a frame: as something else needs
 //! it, as the log has to be cut, or as the memory is needed here. What an absent page has free is
-//! known, so that all that waits for it fits; but not while the log is replayed.
+//! known, but not whether it has a record that is put already. So what waits may turn out to be too
+//! much: then the page is *overfull*, and is split when it gets its rows. As many pages may be
+//! overfull as there is log kept for their splits.
 //!
 //! Both share one budget. Deltas have a part of it for sure: beyond that the oldest is written
 //! first. If rows that wait take most of the rest, that is a small part, as what waits saves reads,
@@ -24,6 +26,7 @@ mod rows;
 mod slots;
 
 use std::ops::{AddAssign, SubAssign};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -61,6 +64,13 @@ const DELTA_ROOM: usize = PAGE_BYTES / 8 * 3;
 /// and of a delta and a tail that have three eighths of a page at least together with these rows.
 const WAITING_ROOM: usize = PAGE_BYTES / 8 * 5;
 
+/// Bytes of added records, beside half of what is free, that may wait for a page: a half of the page
+/// has room for so many, with a record that lies in the middle.
+const BEYOND: u32 = (PAGE_BYTES / 8 * 3) as u32;
+
+/// Pages are loaded for what waits when all but this part of those are overfull that may be.
+const SPARED: usize = 16;
+
 /// Memory is short in a shard until this part of it is free.
 const SPARE: usize = 64;
 
@@ -76,6 +86,10 @@ pub(crate) struct AbsentCache {
     most_bytes: AtomicUsize,
     /// Bytes of them that deltas have for sure.
     delta_bytes: usize,
+    /// Pages that may be overfull.
+    most_overfull: AtomicUsize,
+    /// Pages that perhaps are.
+    overfull: Arc<AtomicUsize>,
 }
 
 #[derive(Default)]
@@ -90,6 +104,8 @@ struct State {
     slots: Slots,
     /// Memory and room of all parts.
     taken: Taken,
+    /// Pages of all shards that perhaps are overfull.
+    overfull: Arc<AtomicUsize>,
 }
 
 /// Memory after a change.
@@ -97,7 +113,7 @@ struct State {
 pub(crate) enum Memory {
     /// All parts take no more than they may.
     Enough,
-    /// They take more.
+    /// They take more, or too many pages are overfull.
     Short,
 }
 
@@ -159,8 +175,9 @@ impl Parts {
         }
         let (waiting_bytes, room) = match (self.rows.is_dirty(), self.delta.is_none()) {
             (true, _) => {
-                let room = WAITING_ROOM + self.rows.waiting_bytes();
-                (SLOT_BYTES + self.rows.heap_bytes(), room.min(PAGE_BYTES))
+                let room = (WAITING_ROOM + self.rows.waiting_bytes()).min(PAGE_BYTES);
+                let other = if self.rows.are_overfull() { PAGE_BYTES } else { 0 };
+                (SLOT_BYTES + self.rows.heap_bytes(), room + other)
             }
             (false, false) => (0, DELTA_ROOM),
             (false, true) => (0, 0),
@@ -192,7 +209,13 @@ impl State {
     fn change<T>(&mut self, slot: u32, change: impl FnOnce(&mut Parts) -> T) -> T {
         let parts = self.slots.parts_mut(slot);
         let before = Taken { bytes: parts.memory_bytes(), ..parts.taken() };
+        let was_overfull = parts.rows.are_overfull();
         let changed = change(parts);
+        match (was_overfull, parts.rows.are_overfull()) {
+            (false, true) => _ = self.overfull.fetch_add(1, Relaxed),
+            (true, false) => _ = self.overfull.fetch_sub(1, Relaxed),
+            _ => {}
+        }
         let (after, has_delta, order) = (parts.taken(), parts.delta.is_here(), parts.order());
         self.taken += after;
         self.taken -= before;
@@ -232,8 +255,39 @@ impl State {
 impl AbsentCache {
     /// No parts, and room for so many bytes, of which deltas have some for sure.
     pub(crate) fn new(most_bytes: usize, delta_bytes: usize) -> Self {
-        let shards = (0..SHARDS).map(|_| Shard::default()).collect();
-        AbsentCache { shards, most_bytes: most_bytes.into(), delta_bytes }
+        let overfull = Arc::default();
+        let shard = |_| {
+            let state = State { overfull: Arc::clone(&overfull), ..State::default() };
+            Shard { state: state.into(), ..Shard::default() }
+        };
+        let shards = (0..SHARDS).map(shard).collect();
+        let (most_bytes, most_overfull) = (most_bytes.into(), 0.into());
+        AbsentCache { shards, most_bytes, delta_bytes, most_overfull, overfull }
+    }
+
+    /// Pages that perhaps have no room for the rows that wait for them.
+    pub(crate) fn overfull(&self) -> usize {
+        self.overfull.load(Relaxed)
+    }
+
+    /// So many pages may be overfull.
+    pub(crate) fn set_most_overfull(&self, pages: usize) {
+        self.most_overfull.store(pages, Relaxed);
+    }
+
+    /// True if nearly as many pages are overfull as may be.
+    fn are_many_overfull(&self) -> bool {
+        let most = self.most_overfull.load(Relaxed);
+        self.overfull() > most - most / SPARED
+    }
+
+    /// The room of a page that may be overfull, if it is already, or another may be.
+    fn with_split(&self, room: Room, rows: Option<&Rows>) -> Room {
+        let is_overfull = rows.is_some_and(Rows::are_overfull);
+        match is_overfull || self.overfull() < self.most_overfull.load(Relaxed) {
+            true => Room { most: room.most.max(room.bytes / 2 + BEYOND), ..room },
+            false => room,
+        }
     }
 
     /// Bytes of memory that all parts take at most.
@@ -300,10 +354,11 @@ impl AbsentCache {
         let mut state = self.state(page);
         let room = room().filter(|_| most_bytes > 0)?;
         let slot = state.slot(page);
+        let room = self.with_split(room, Some(&state.slots.parts(slot).rows));
         if !state.change(slot, |parts| parts.rows.change(key, change, room, keep)) {
             return None;
         }
-        let is_short = state.taken.bytes > most_bytes / SHARDS;
+        let is_short = state.taken.bytes > most_bytes / SHARDS || self.are_many_overfull();
         Some(if is_short { Memory::Short } else { Memory::Enough })
     }
 
@@ -322,8 +377,10 @@ impl AbsentCache {
     ) -> bool {
         let Some(room) = room.filter(|_| self.most_bytes() > 0) else { return false };
         let state = self.state(page);
-        match state.slots.find(page) {
-            Some(slot) => state.slots.parts(slot).rows.can_change(key, change, room),
+        let rows = state.slots.find(page).map(|slot| &state.slots.parts(slot).rows);
+        let room = self.with_split(room, rows);
+        match rows {
+            Some(rows) => rows.can_change(key, change, room),
             None => Rows::default().can_change(key, change, room),
         }
     }
@@ -457,7 +514,11 @@ impl AbsentCache {
     fn take(&self, shares: (usize, usize), most: usize) -> Excess {
         let mut excess = Excess::default();
         for shard in &self.shards {
-            shard.state.lock().take_excess(shares, most, &mut excess);
+            let mut state = shard.state.lock();
+            state.take_excess(shares, most, &mut excess);
+            if self.are_many_overfull() {
+                state.name_fullest(&mut excess);
+            }
         }
         excess
     }
@@ -553,6 +614,14 @@ impl State {
         match self.taken.waiting_bytes > rows / of * part {
             true => deltas / BESIDE_WAITING,
             false => deltas,
+        }
+    }
+
+    /// Names the pages for which most rows wait.
+    fn name_fullest(&mut self, excess: &mut Excess) {
+        for _ in 0..NAMED {
+            let Some((_, slot)) = self.slots.fullest() else { return };
+            self.name(slot, excess);
         }
     }
 

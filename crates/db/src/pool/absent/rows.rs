@@ -12,8 +12,11 @@ use crate::pool::frames::CLEAN;
 const HEAD: usize = 5;
 
 /// Bytes before all records: the log positions of their last and of their first change, and the
-/// bytes of those that the page lacks (u16).
+/// bytes of those that the page lacks (u16), with a mark.
 const BEFORE: usize = 18;
+
+/// A mark of all records: perhaps the page has no room for those that it lacks.
+const OVERFULL: u16 = 1 << 15;
 
 /// In place of the length of a value: it is in the page, which is in memory.
 const IN_PAGE: u16 = u16::MAX;
@@ -48,10 +51,21 @@ pub(crate) struct Rows {
 /// The room of an absent page for changes.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {
-    /// The bytes that it has free.
+    /// The bytes that it has free for sure.
     pub bytes: u32,
+    /// The bytes of records that may wait for it: more if it may be split when it gets them.
+    pub most: u32,
     /// True while the log is replayed. No snapshot sees a record between two changes then.
     pub is_replay: bool,
+}
+
+impl Room {
+    /// Of a page that has so many bytes free for sure: none if it is unknown. While the log is
+    /// replayed any rows wait then.
+    pub(crate) fn of(bytes: u32, is_replay: bool) -> Room {
+        let bytes = if bytes == 0 && is_replay { PAGE_BYTES as u32 } else { bytes };
+        Room { bytes, most: bytes, is_replay }
+    }
 }
 
 /// A change that waits for the page.
@@ -86,9 +100,8 @@ impl At {
 
 impl Rows {
     /// None of them yet, and so many bytes that the page will lack.
-    fn begin(position: u64, dirty_from: u64, waiting: usize) -> Vec<u8> {
-        let waiting = (waiting as u16).to_le_bytes();
-        [&position.to_le_bytes()[..], &dirty_from.to_le_bytes(), &waiting].concat()
+    fn begin(position: u64, dirty_from: u64, waiting: u16) -> Vec<u8> {
+        [&position.to_le_bytes()[..], &dirty_from.to_le_bytes(), &waiting.to_le_bytes()].concat()
     }
 
     /// From what [`Self::begin`] gave, and records behind it.
@@ -121,7 +134,7 @@ impl Rows {
         self.positions()[1]
     }
 
-    fn changed_at(&mut self, at: u64, waiting: usize) {
+    fn changed_at(&mut self, at: u64, waiting: u16) {
         let [position, dirty_from] = self.positions();
         let before = Rows::begin(position.max(at), dirty_from.min(at), waiting);
         self.bytes[..BEFORE].copy_from_slice(&before);
@@ -217,14 +230,13 @@ impl Rows {
         if !room.is_replay && at.is_some_and(|at| self.is_patched(at)) {
             return false;
         }
-        match change.kind {
-            WriteKind::Put => self.have_room(key, change.value, room.bytes as usize),
-            WriteKind::Overwrite | WriteKind::Patch => {
-                self.have_room(key, change.value, usize::MAX)
-            }
-            WriteKind::Delete => self.have_room(key, &[], usize::MAX),
+        let waiting = self.waiting_bytes() + HEAD + key.len() + change.value.len();
+        let fits = match change.kind {
+            WriteKind::Put => self.added_with(key, change) <= room.most as usize,
+            WriteKind::Overwrite | WriteKind::Patch | WriteKind::Delete => true,
             WriteKind::PutOverflow => false,
-        }
+        };
+        fits && waiting <= MOST_WAITING
     }
 
     /// Makes the change of a record that the log has at `position`, after `keep` got a function
@@ -245,6 +257,9 @@ impl Rows {
         if !is_made {
             return false;
         }
+        let is_added = !in_place && change.kind == WriteKind::Put;
+        let fills = is_added && self.added_with(key, change) > room.bytes as usize;
+        let mark = if fills || self.are_overfull() { OVERFULL } else { 0 };
         keep(&mut |before: &mut Vec<u8>| {
             let (found, value) = self.state(known?);
             before.extend_from_slice(value);
@@ -265,7 +280,7 @@ impl Rows {
             }
             (_, at) => self.replace(key, at, change),
         };
-        self.changed_at(position, others + bytes);
+        self.changed_at(position, (others + bytes) as u16 | mark);
         true
     }
 
@@ -295,22 +310,30 @@ impl Rows {
         HEAD + key.len() + len
     }
 
-    /// True if one more record fits into the `room` of the page, with all that are added to it:
-    /// each may be new there, or longer.
-    fn have_room(&self, key: &[u8], value: &[u8], room: usize) -> bool {
+    /// Bytes of the page that all records take which are added to it, with one more: each may be
+    /// new there, or longer.
+    fn added_with(&self, key: &[u8], change: Change<'_>) -> usize {
         let is_added = |at: &At| {
             let marks = self.marks(at);
             marks & (ADDED | OVERWRITTEN) == ADDED && marks & (DELETED | GHOST) != DELETED
         };
         let added = self.all().filter(is_added).map(|at| SLOT + at.end - at.begin - HEAD);
-        let needed = SLOT + key.len() + value.len();
-        let waiting = self.waiting_bytes() + HEAD + key.len() + value.len();
-        added.sum::<usize>().saturating_add(needed) <= room && waiting <= MOST_WAITING
+        added.sum::<usize>() + SLOT + key.len() + change.value.len()
+    }
+
+    /// True if perhaps the page has no room for the records that it lacks: then it is split when it
+    /// gets them.
+    pub(crate) fn are_overfull(&self) -> bool {
+        self.lacked() & OVERFULL != 0
+    }
+
+    fn lacked(&self) -> u16 {
+        if self.is_empty() { 0 } else { self.number(BEFORE - 2) }
     }
 
     /// Bytes of the records that the page lacks.
     pub(crate) fn waiting_bytes(&self) -> usize {
-        if self.is_empty() { 0 } else { self.number(BEFORE - 2).into() }
+        (self.lacked() & !OVERFULL).into()
     }
 
     /// Adds a record whose page is in memory, or notes that it is used.
@@ -383,7 +406,8 @@ impl Rows {
     /// Some of the records.
     fn part(&self, records: &[&At]) -> Rows {
         let waits = |at: &&&At| self.marks(at) & CHANGED != 0;
-        let waiting = records.iter().filter(waits).map(|at| at.bytes()).sum();
+        let waiting: usize = records.iter().filter(waits).map(|at| at.bytes()).sum();
+        let waiting = waiting as u16 | self.lacked() & OVERFULL;
         let mut part = Rows::begin(self.position(), self.dirty_from(), waiting);
         records.iter().for_each(|at| part.extend_from_slice(&self.bytes[at.begin..at.end]));
         Rows::of(part)
@@ -452,7 +476,7 @@ mod tests {
     }
 
     fn of(bytes: usize, is_replay: bool) -> Room {
-        Room { bytes: bytes as u32, is_replay }
+        Room::of(bytes as u32, is_replay)
     }
 
     /// Makes a change, and returns what it replaced, if that is known; none if it needs the page.

@@ -62,7 +62,7 @@ fn get(cache: &AbsentCache, page: u32) -> bool {
 }
 
 fn room(bytes: u32) -> Option<Room> {
-    Some(Room { bytes, is_replay: false })
+    Some(Room::of(bytes, false))
 }
 
 fn change(cache: &AbsentCache, page: u32, kind: WriteKind, value: &[u8], position: u64) -> bool {
