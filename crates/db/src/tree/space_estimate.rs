@@ -2,7 +2,7 @@
 
 use frostline_store::RoomFor;
 
-use super::Trees;
+use super::{Trees, Wanted};
 use crate::DbError;
 use crate::mvcc::{Write, WriteKind, WriteSet};
 use crate::node::{LONGEST_RECORD, Node, PageBytes, SLOT};
@@ -53,9 +53,12 @@ impl SpaceEstimate {
         adds.sort_unstable_by_key(|write| (write.tree, writes.key(write)));
         let (mut splits, mut longer, split_after) = (0, 0, split_after(writes));
         let mut changed = writes.iter().count() - adds.len();
-        let mut rest = &adds[..];
+        let (mut rest, mut unread) = (&adds[..], adds.len());
         let mut leaf = PageBytes::zeroed();
         while let Some(first) = rest.first() {
+            if rest.len() <= unread {
+                unread = rest.len() - trees.load_leaves_of_first(rest, writes);
+            }
             trees.copy_leaf(first.tree, writes.key(first), false, None, &mut leaf)?;
             let node = Node::of(&leaf);
             let in_leaf = |w: &&&Write| w.tree == first.tree && node.covers(writes.key(w));
@@ -85,6 +88,17 @@ impl SpaceEstimate {
         // Each page that is taken changes a neighbour or parent.
         let changed = changed as u64 + 2 * nodes;
         SpaceEstimate { pages: nodes as u32, changed, room, log_bytes }
+    }
+}
+
+impl Trees {
+    /// Loads the leaves of the first of some writes, and returns how many. What can't be read stays
+    /// absent.
+    fn load_leaves_of_first(&self, all: &[&Write], writes: &WriteSet) -> usize {
+        let count = self.records_together().min(all.len());
+        let wanted = |index: usize| Wanted { tree: all[index].tree, key: writes.key(all[index]) };
+        self.load_leaves(count, wanted, |_, _| false, |_, _| ());
+        count
     }
 }
 

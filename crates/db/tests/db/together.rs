@@ -219,17 +219,25 @@ fn what_many_keys_need_is_read_together_and_nothing_else() {
 #[test]
 fn a_commit_reads_the_leaves_of_its_writes_together() {
     let put = |cold: &Cold, mut transaction: Transaction<'_>, keys: &[Vec<u8>]| {
-        // Of other lengths: the leaves are needed.
-        keys.iter().for_each(|key| transaction.put(cold.table, key, &[8; 90]).unwrap());
+        keys.iter().for_each(|key| transaction.put(cold.table, key, &[8; 850]).unwrap());
         transaction.commit_soon().unwrap();
     };
-    let cold = Cold::new();
+    // So much waits for the leaves that they are needed for more.
+    let filled = || {
+        let cold = Cold::new();
+        let neighbours = cold.keys.iter().map(|key| vec![[&key[..], &[0]].concat()]);
+        let read = neighbours.map(|one| cold.take(|transaction| put(&cold, transaction, &one)).1);
+        let read: u64 = read.sum();
+        assert!(read < 10, "{read}");
+        cold
+    };
+    let cold = filled();
     let (mut slow, mut pages) = (Duration::ZERO, 0);
     for key in &cold.keys {
         let taken = cold.take(|transaction| put(&cold, transaction, std::slice::from_ref(key)));
         (slow, pages) = (slow + taken.0, pages + taken.1);
     }
-    let cold = Cold::new();
+    let cold = filled();
     let fast = cold.take(|transaction| put(&cold, transaction, &cold.keys));
     assert_eq!(fast.1, pages);
     assert!(fast.0 * 4 < slow, "{fast:?} {slow:?}");
