@@ -40,7 +40,7 @@ impl Core {
     }
 
     /// Leaves that may be overfull, those that a crash left among them.
-    fn most_overfull(&self) -> usize {
+    pub(crate) fn most_overfull(&self) -> usize {
         (self.log_use(0).kept_for_splits() / LOGGED) as usize
     }
 

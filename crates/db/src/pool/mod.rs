@@ -208,7 +208,7 @@ impl Pool {
     }
 
     #[inline(always)]
-    fn residency(&self) -> &Residency {
+    pub(crate) fn residency(&self) -> &Residency {
         self.loader.residency()
     }
 

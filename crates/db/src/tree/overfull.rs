@@ -246,4 +246,93 @@ mod tests {
         assert!(came_back > 0);
         world.compare(&db);
     }
+
+    /// Puts a record of 500 bytes into sixty leaves each, which have no room for it.
+    fn overfill(world: &mut World, db: &Db, n: u32) {
+        let table = db.table("t").unwrap();
+        for n in (0..900).step_by(15).map(|leaf| 2 * (leaf + n) + 1) {
+            let mut transaction = db.begin().unwrap();
+            transaction.put(table, &n.to_be_bytes(), &value(n, 500)).unwrap();
+            transaction.commit_soon().unwrap();
+            world.expected.insert(n, 500);
+        }
+    }
+
+    /// The pages that were read since.
+    fn read(db: &Db) -> u64 {
+        db.core().trees.pool.counters.read.load(Relaxed)
+    }
+
+    #[test]
+    fn puts_wait_for_leaves_without_room_and_nobody_misses_them() {
+        let mut world = World::new();
+        let db = world.open();
+        overfill(&mut world, &db, 0);
+        let (pool, used) = (&db.core().trees.pool, db.core().trees.pages.used());
+        assert!(read(&db) < 10 && pool.overfull() == 60, "{} {}", read(&db), pool.overfull());
+        world.compare(&db);
+        assert_eq!(pool.overfull(), 0);
+        assert_eq!(db.core().trees.pages.used(), used + 60, "each leaf was full");
+        let check = db.check().unwrap();
+        assert!(check.findings.is_empty(), "{:?}", check.findings);
+    }
+
+    #[test]
+    fn a_snapshot_sees_what_was_there_before_puts_that_split_their_leaf() {
+        let mut world = World::new();
+        let db = world.open();
+        let table = db.table("t").unwrap();
+        let before = db.begin_read().unwrap();
+        overfill(&mut world, &db, 0);
+        // One of them replaces a record.
+        let mut transaction = db.begin().unwrap();
+        transaction.put(table, &0u32.to_be_bytes(), &value(0, 600)).unwrap();
+        transaction.commit().unwrap();
+        world.expected.insert(0, 600);
+        world.compare(&db);
+        assert_eq!(before.get(table, &1u32.to_be_bytes()).unwrap(), None);
+        assert_eq!(before.get(table, &0u32.to_be_bytes()).unwrap(), Some(value(0, 400)));
+        let mut scan = before.scan(table, &[], Direction::Forward);
+        assert_eq!(std::iter::from_fn(|| scan.next().unwrap().map(drop)).count(), 900);
+    }
+
+    #[test]
+    fn leaves_without_room_are_split_when_the_memory_of_what_waits_is_needed() {
+        let mut world = World::new();
+        let db = world.open();
+        for n in 0..5 {
+            overfill(&mut world, &db, n);
+        }
+        let pool = &db.core().trees.pool;
+        pool.make_room().unwrap();
+        let most = pool.residency().absent().most_bytes();
+        assert!(pool.residency().absent().bytes() <= most, "of {most}");
+        world.compare(&db);
+    }
+
+    #[test]
+    fn a_crash_leaves_no_more_leaves_to_be_split_than_the_log_has_room_for() {
+        let mut world = World::new();
+        let mut left = 0;
+        for n in 0..8 {
+            let db = world.open();
+            let pool = &db.core().trees.pool;
+            let most = db.core().most_overfull();
+            assert!(pool.overfull() + db.core().pages_owed() / 2 <= most);
+            left = left.max(db.core().pages_owed());
+            overfill(&mut world, &db, n);
+            assert!(pool.overfull() <= most);
+            let wal = db.core().trees.wal();
+            wal.wait(wal.end()).unwrap();
+            if n % 3 == 2 {
+                db.checkpoint().unwrap();
+                assert_eq!(db.core().pages_owed(), 0);
+            }
+        }
+        assert!(left > 100);
+        let db = world.open();
+        world.compare(&db);
+        let check = db.check().unwrap();
+        assert!(check.findings.is_empty(), "{:?}", check.findings);
+    }
 }

@@ -280,3 +280,38 @@ fn a_page_takes_room_of_the_store_by_what_waits_for_it() {
     cache.forget(16, |_| ());
     assert_eq!(cache.room(), 0);
 }
+
+#[test]
+fn as_many_pages_are_overfull_as_may_be_and_the_fullest_are_loaded_before() {
+    let cache = AbsentCache::new(1 << 20, 0);
+    let put = |page: u32, key: u8, len: usize| {
+        let put = (Change { kind: WriteKind::Put, value: &vec![key; len] }, 9);
+        cache.change(page, &[key], || room(300), put, |_| ())
+    };
+    assert_eq!(put(0, 1, 400), None, "none may be overfull");
+    cache.set_most_overfull(20);
+    assert_eq!(put(0, 1, 200), Some(Memory::Enough));
+    assert_eq!((cache.overfull(), cache.room()), (0, PAGE_BYTES / 8 * 5 + 206));
+    for page in 0..19 {
+        assert_eq!(put(page, 2, 400), Some(Memory::Enough), "{page}");
+    }
+    assert_eq!(cache.overfull(), 19);
+    assert_eq!(cache.take_excess(8).lacking, [0; 0]);
+    // It takes another page for its other half.
+    assert!(cache.room() > 19 * (PAGE_BYTES / 8 * 13));
+    assert_eq!(put(19, 2, 400), Some(Memory::Short));
+    assert_eq!(put(20, 2, 400), None, "it needs its page");
+    assert_eq!(put(20, 2, 280), Some(Memory::Short), "it has room for this");
+    assert_eq!(put(0, 3, 700), Some(Memory::Short), "it is split anyway");
+    assert_eq!(put(0, 4, 600), None, "a half may have too little room for all this");
+    let mut named = cache.take_spare(8).lacking;
+    named.sort_unstable();
+    assert_eq!(named, (0..=20).collect::<Vec<_>>(), "as long as any shard has them");
+    cache.forget(19, |_| ());
+    let right = |page| cache.split(page, &[0], 100 + page);
+    right(18);
+    assert_eq!(cache.overfull(), 19, "the half that got the rows");
+    assert!(cache.give_back(118, |rows| Ok(rows.is_some())).unwrap());
+    assert_eq!(cache.overfull(), 18);
+    assert_eq!(cache.take_spare(8).lacking, [0; 0]);
+}
