@@ -53,7 +53,11 @@ impl Pages {
     pub(crate) fn begin(&self, used: &Used) {
         let next = (0..used.end).rev().find(|&page| used.has(page)).map_or(0, |last| last + 1);
         let unused = (0..next).rev().filter(|&page| !used.has(page));
-        *self.state() = State { free: unused.collect(), next, ..State::default() };
+        // Those that are free are trimmed before the log is released. The others were taken again,
+        // for something that the device does not have.
+        let changed = used.changed.iter().filter(|&(&page, _)| used.has(page));
+        let changed = changed.map(|(&page, &from)| (page, from)).collect();
+        *self.state() = State { free: unused.collect(), next, changed, ..State::default() };
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -186,6 +190,9 @@ pub(crate) struct Used {
     pages: Vec<u8>,
     /// No page from here on was ever in use.
     end: u32,
+    /// Pages that were freed with changes that the device lacks: the log position of the first
+    /// change of each.
+    changed: BTreeMap<u32, u64>,
 }
 
 /// A page is in use; was in use before; is in the store; has a content. None of these: it was never
@@ -198,7 +205,7 @@ const FILLED: u8 = 8;
 impl Used {
     /// No page of `pages`.
     pub(crate) fn none(pages: u32) -> Self {
-        Used { pages: vec![0; pages as usize], end: 0 }
+        Used { pages: vec![0; pages as usize], end: 0, changed: BTreeMap::new() }
     }
 
     /// True if the page is in use.
@@ -247,6 +254,18 @@ impl Used {
             *entry = *entry & STORED | BEFORE;
         }
         Ok(())
+    }
+
+    /// A page is freed, or gets another content, and has changes that the device lacks, from the
+    /// log position `from` on: recovery would redo them on what the device has.
+    pub(crate) fn keep_log(&mut self, page: u32, from: u64) {
+        let first = self.changed.entry(page).or_insert(from);
+        *first = from.min(*first);
+    }
+
+    /// The first of these changes, of a page that has a new content: it has to be written.
+    pub(crate) fn take_changed(&mut self, page: u32) -> Option<u64> {
+        self.changed.remove(&page)
     }
 
     /// The pages that were in use and are no longer.

@@ -77,7 +77,7 @@ pub trait Device: Send + Sync {
     -> Result<(), DeviceError>;
 
     /// Fills `buffer` from `offset`. In a zone that was finished early, bytes that were never
-    /// written may read as anything.
+    /// written may read as anything, but not as an append that a crash took.
     ///
     /// # Errors
     /// The end of `buffer` lies beyond the write pointer; the zone is offline or conventional;

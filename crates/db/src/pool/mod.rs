@@ -376,7 +376,7 @@ impl Pool {
 
     /// Drops a page from memory without writing it: it is free. `keep_log` is as for
     /// [`Self::drop_held`].
-    pub(crate) fn forget(&self, page: u32, keep_log: impl Fn(u64)) -> Result<(), DbError> {
+    pub(crate) fn forget(&self, page: u32, keep_log: impl FnOnce(u64)) -> Result<(), DbError> {
         self.residency().forget(page, keep_log)
     }
 

@@ -123,7 +123,7 @@ impl Residency {
 
     /// To unused, from wherever the page is: it is free. If it has changes that the device lacks,
     /// `keep_log` gets the log position of the first one before they are gone.
-    pub(crate) fn forget(&self, page: u32, keep_log: impl Fn(u64)) -> Result<(), DbError> {
+    pub(crate) fn forget(&self, page: u32, keep_log: impl FnOnce(u64)) -> Result<(), DbError> {
         loop {
             match self.table.residence(page)? {
                 Residence::Unused => return Ok(()),

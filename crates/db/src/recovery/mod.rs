@@ -233,11 +233,7 @@ fn redo_change(
         }
         GIVE => {
             let (runs, _) = parse_give(record).ok_or(malformed("frees no pages"))?;
-            runs.into_iter().flat_map(Run::pages).try_for_each(|page| {
-                // A later record says what they are used for then.
-                used.set(page, false)?;
-                trees.pool.forget(page, |_| ())
-            })
+            runs.into_iter().flat_map(Run::pages).try_for_each(|page| trees.redo_free(used, page))
         }
         _ => Err(malformed("is of no known kind")),
     }
@@ -268,4 +264,55 @@ fn read_catalog(core: &Core) -> Result<(), DbError> {
     let next = next.max(core.trees.wal().end());
     core.next_overflow.store(next, std::sync::atomic::Ordering::Relaxed);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use frostline_store::Cleaning;
+    use frostline_zone::{Shape, in_memory};
+
+    use crate::{Create, Db, Options};
+
+    #[test]
+    fn the_log_of_pages_that_recovery_made_anew_is_kept_until_the_device_has_them() {
+        let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
+        let device = in_memory(&shape).unwrap();
+        Db::create(&device, &Create { log_bytes: Some(4 << 20), ..Create::default() }).unwrap();
+        let options =
+            Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+        let open = || Db::open(&device, &options).unwrap();
+        let change = |db: &Db, n: u32, value: Option<&[u8]>| {
+            let (table, other) = (db.table("t").unwrap(), db.table("other").unwrap());
+            let mut all = db.begin().unwrap();
+            match value {
+                Some(value) => all.put(table, &n.to_be_bytes(), value).unwrap(),
+                None => all.delete(table, &n.to_be_bytes()).unwrap(),
+            }
+            // Other pages change as well, each at its time.
+            all.put(other, &n.to_be_bytes(), &[7; 500]).unwrap();
+            all.commit_soon().unwrap();
+        };
+        let db = open();
+        db.create_table("t").unwrap();
+        db.create_table("other").unwrap();
+        (0..1000).for_each(|n| change(&db, n, None));
+        (0..200).for_each(|n| change(&db, n, Some(&[7; 100])));
+        db.checkpoint().unwrap();
+        // The root gets more children, loses them, and gets the content of its last one.
+        (200..600).for_each(|n| change(&db, n, Some(&[7; 100])));
+        (10..600).rev().for_each(|n| change(&db, n, None));
+        db.core().purge_all();
+        db.wait(db.begin().unwrap().commit_soon().unwrap()).unwrap();
+        drop(db);
+        for _ in 0..40 {
+            let db = open();
+            let (table, look) = (db.table("t").unwrap(), db.begin_read().unwrap());
+            let has = |n: u32| look.get(table, &n.to_be_bytes()).unwrap().is_some();
+            assert!((0..1000).all(|n| has(n) == (n < 10)));
+            drop(look);
+            // A crash comes after a part of the log was released.
+            db.core().checkpoint_eighth().unwrap();
+            db.core().trees.wal().wait(db.core().trees.wal().end()).unwrap();
+        }
+    }
 }

@@ -32,7 +32,7 @@ use crate::DbError;
 use crate::mvcc::{CommitWindow, PendingCommit, Validated, Versions, WriteSet};
 use crate::node::{Fences, NodeMut};
 use crate::pages::Pages;
-use crate::pool::{FreeFrame, Pool};
+use crate::pool::{ExclusiveGuard, FreeFrame, Pool};
 use crate::space::PageSpace;
 use crate::wal::Wal;
 
@@ -126,10 +126,15 @@ impl Trees {
 
     /// Makes the root of a tree that is empty, as the log record at `position` says.
     pub(crate) fn create_root(&self, root: u32, position: u64) -> Result<(), DbError> {
-        let mut held = self.pool.create(root, self.pool.free_frame()?)?;
-        NodeMut::format(held.bytes(), root, 0, Fences { lower: &[], upper: None }).begin_records();
-        held.changed_by(position);
+        Self::begin_root(&mut self.pool.create(root, self.pool.free_frame()?)?, position);
         Ok(())
+    }
+
+    /// The held page is the root of an empty tree.
+    fn begin_root(held: &mut ExclusiveGuard<'_>, position: u64) {
+        let (root, fences) = (held.page(), Fences { lower: &[], upper: None });
+        NodeMut::format(held.bytes(), root, 0, fences).begin_records();
+        held.changed_by(position);
     }
 }
 
@@ -142,7 +147,7 @@ struct Fresh<'t> {
 
 impl<'t> Fresh<'t> {
     /// The page, in memory and held. It belongs to a tree from now on.
-    fn create(mut self) -> Result<crate::pool::ExclusiveGuard<'t>, DbError> {
+    fn create(mut self) -> Result<ExclusiveGuard<'t>, DbError> {
         let frame = self.frame.take();
         match frame {
             Some(frame) => self.trees.pool.create(self.page, frame),

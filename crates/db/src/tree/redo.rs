@@ -65,8 +65,7 @@ impl Trees {
         }
         for page in changes.freed {
             if self.is_older(used, page, position)? {
-                self.pool.forget(page, |_| ())?;
-                used.set(page, false)?;
+                self.redo_free(used, page)?;
             }
         }
         Ok(())
@@ -81,9 +80,15 @@ impl Trees {
     ) -> Result<(), DbError> {
         if self.is_older(used, root, position)? {
             used.set(root, true)?;
-            self.create_root(root, position)?;
+            Self::begin_root(&mut self.make_anew(used, root)?, position);
         }
         Ok(())
+    }
+
+    /// Redoes that a page is freed: a later record says what it is used for then.
+    pub(crate) fn redo_free(&self, used: &mut Used, page: u32) -> Result<(), DbError> {
+        self.pool.forget(page, |from| used.keep_log(page, from))?;
+        used.set(page, false)
     }
 
     /// Redoes a write of a transaction, unless its leaf has it. If the leaf is not in memory the
@@ -117,11 +122,23 @@ impl Trees {
             return Ok(());
         }
         used.set(page, true)?;
-        let mut held = self.pool.create(page, self.pool.free_frame()?)?;
+        let mut held = self.make_anew(used, page)?;
         held.bytes().copy_from(image);
         NodeMut::of(held.bytes()).begin_records();
         held.changed_by(position);
         Ok(())
+    }
+
+    /// A page that gets a content from the log, and is held. Until the device has that, the log is
+    /// needed from the first change on that the device lacks, also if the page was freed since: a
+    /// part of these changes can't be redone.
+    fn make_anew(&self, used: &mut Used, page: u32) -> Result<ExclusiveGuard<'_>, DbError> {
+        self.pool.forget(page, |from| used.keep_log(page, from))?;
+        let held = self.pool.create(page, self.pool.free_frame()?)?;
+        if let Some(from) = used.take_changed(page) {
+            held.header().changed(from);
+        }
+        Ok(held)
     }
 
     /// True if the page is not there, or older than the log record at `position`. A page that the

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 #[cfg(target_os = "linux")]
 use super::{discard_ioctl, rings::Rings};
+use crate::AlignedBuf;
 use crate::files::allocate;
 use crate::geometry::BLOCK_BYTES;
 use crate::positional;
@@ -34,6 +35,20 @@ pub(super) trait Disk: Send + Sync {
     fn write(&self, at: u64, parts: &[IoSlice<'_>], stream: u8) -> io::Result<()>;
     /// Tells the drive that the bytes of a range are not needed: they may read as anything then.
     fn discard(&self, at: u64, bytes: u64) -> io::Result<()>;
+    /// Makes zeroes of a range.
+    fn clear(&self, at: u64, bytes: u64) -> io::Result<()> {
+        self.write_zeroes(at, bytes)
+    }
+    /// The same, where there is no shorter way.
+    fn write_zeroes(&self, at: u64, bytes: u64) -> io::Result<()> {
+        const MOST: u64 = 1 << 20;
+        let zeroes = AlignedBuf::zeroed(bytes.min(MOST) as usize);
+        for done in (0..bytes).step_by(MOST as usize) {
+            let part = &zeroes[..(bytes - done).min(MOST) as usize];
+            self.write(at + done, &[IoSlice::new(part)], 0)?;
+        }
+        Ok(())
+    }
     /// Has room for a range of a file, so that a write there needs no more: an error says that
     /// there is none. Other refusals mean that the file system can't do it.
     fn reserve(&self, _at: u64, _bytes: u64) -> io::Result<()> {
@@ -169,6 +184,17 @@ impl Disk for FileDisk {
             result => result?,
         }
         Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn clear(&self, at: u64, bytes: u64) -> io::Result<()> {
+        // Of a file this gives back what was reserved.
+        let way =
+            if self.is_drive { FallocateFlags::ZERO_RANGE } else { FallocateFlags::PUNCH_HOLE };
+        match fallocate(&self.file, way | FallocateFlags::KEEP_SIZE, at, bytes) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeroes(at, bytes),
+            cleared => Ok(cleared?),
+        }
     }
 
     fn reserve(&self, at: u64, bytes: u64) -> io::Result<()> {

@@ -43,6 +43,9 @@ struct Zone {
     reserved: u64,
     /// True if it is among those for the next record.
     is_changed: bool,
+    /// True until it is reset: behind its bytes there may be some that a dead process wrote and did
+    /// not flush.
+    is_first: bool,
 }
 
 /// The room of a file whose zones grow.
@@ -144,7 +147,8 @@ impl<D: Disk> Ranges<D> {
         let zone = |record: &ZoneRecord| {
             let (pointer, extents) = (record.pointer, record.extents.clone());
             let (written, recorded, reserved) = (pointer, pointer, pointer);
-            Zone { pointer, written, recorded, reserved, extents, ..Zone::default() }
+            let is_first = true;
+            Zone { pointer, written, recorded, reserved, extents, is_first, ..Zone::default() }
         };
         let zones = journal.zones().iter().map(zone).map(RwLock::new).collect();
         let ranges = Ranges {
@@ -262,6 +266,22 @@ impl<D: Disk> Ranges<D> {
                 from += bytes;
             }
             zone.reserved = from.max(end);
+        }
+        Ok(())
+    }
+
+    /// Makes zeroes of what a dead process may have left behind the bytes of a zone. From the finish
+    /// on it would be read, and taken for what was written last.
+    fn clear_rest(&self, number: u32) -> io::Result<()> {
+        let zone = self.zone(number);
+        let (mut from, places) = (zone.written, self.places());
+        while zone.is_first
+            && from < self.capacity
+            && let (Some(at), bytes) = places.of(number, &zone.extents, from)
+        {
+            let bytes = bytes.min(self.capacity - from);
+            self.disk.clear(at, bytes)?;
+            from += bytes;
         }
         Ok(())
     }
@@ -442,6 +462,7 @@ impl<D: Disk> Medium for Ranges<D> {
     }
 
     fn finish(&self, zone: u32) -> io::Result<()> {
+        self.clear_rest(zone)?;
         self.change(zone, |zone| zone.pointer = self.capacity);
         self.give_back(zone);
         Ok(())

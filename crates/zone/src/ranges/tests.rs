@@ -439,6 +439,37 @@ fn a_small_flush_is_one_sync_and_its_record_does_not_count_without_its_bytes() {
 }
 
 #[test]
+fn a_finished_zone_has_nothing_of_what_a_killed_process_did_not_flush() {
+    for placing in BOTH {
+        for flushed in 0..3 {
+            let disk = disk(1, placing);
+            make(&disk, placing).unwrap();
+            let device = open(&disk, placing).unwrap();
+            let at = |block: usize| (block * BLOCK) as u64;
+            (0..flushed).for_each(|n| device.append(7, at(n), &[1; BLOCK]).unwrap());
+            device.flush().unwrap();
+            (flushed..4).for_each(|n| device.append(7, at(n), &[2; BLOCK]).unwrap());
+            disk.sectors().left = 0;
+            drop(device);
+            disk.sectors().left = u64::MAX;
+            let device = open(&disk, placing).unwrap();
+            assert_eq!(device.zone(7).unwrap().write_pointer, at(flushed));
+            device.append(7, at(flushed), &[3; BLOCK]).unwrap();
+            device.finish(7).unwrap();
+            let read = |device: &dyn Device| {
+                let mut bytes = vec![9; 4 * BLOCK];
+                device.read(7, 0, &mut bytes).unwrap();
+                bytes.into_iter().step_by(BLOCK).collect::<Vec<_>>()
+            };
+            let expected = [vec![1; flushed], vec![3], vec![0; 3 - flushed]].concat();
+            assert_eq!(read(&device), expected, "{placing:?}");
+            drop(device);
+            assert_eq!(read(&open(&disk, placing).unwrap()), expected, "{placing:?}");
+        }
+    }
+}
+
+#[test]
 fn descriptions_are_read_as_they_were_written() {
     for placing in BOTH {
         let text = description(&geometry(placing), placing);
