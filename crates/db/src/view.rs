@@ -87,6 +87,30 @@ impl<'d> View<'d> {
         })
     }
 
+    /// Puts the reference to the long value of a key that is about to be written into `value`;
+    /// false if it has none. Perhaps also if another transaction replaced it after the snapshot:
+    /// then the write conflicts.
+    #[inline]
+    pub(crate) fn find_reference(
+        &self,
+        tree: u32,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<bool, DbError> {
+        let hash = hash_of(tree, key);
+        if let Some(change) = self.writes().find(tree, key, hash) {
+            value.clear();
+            value.extend_from_slice(change.value);
+            return Ok(change.kind == WriteKind::PutOverflow);
+        }
+        let (found, cached) =
+            self.trees.get_reference(tree, key, self.snapshot.position(), value)?;
+        if let Some(cached) = cached {
+            leaf_cache::note(hash, cached);
+        }
+        Ok(found == Lookup::Overflow)
+    }
+
     /// Loads the leaves of records together, as far as these can't be found without, and returns
     /// the frames of those that are in one. As many as [`Trees::records_together`] at most.
     pub(crate) fn load_leaves<'k>(

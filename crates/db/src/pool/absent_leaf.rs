@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::*;
 use super::absent::Room;
 use super::frames::OptimisticGuard;
 use super::loading::Loader;
+use super::page_table::Known;
 use super::{Memory, PoolCounters, Residency, misses};
 use crate::direction::Direction;
 use crate::mvcc::{Change, Lookup};
@@ -38,12 +39,17 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
         self.loader.residency()
     }
 
+    /// What is known of the leaf; none if it is in a frame by now, or another leaf has its keys.
+    fn known(&self) -> Option<Known> {
+        let known = self.residency().table().known(self.page);
+        known.filter(|_| self.parent.is_unchanged())
+    }
+
     /// The room that the leaf has for sure; none if it is in a frame by now, or another leaf has its
     /// keys. While the log is replayed a leaf that was in no frame yet has any room: it is split when it
     /// comes into one if that turns out to be too little.
     fn room(&self) -> Option<Room> {
-        let bytes = self.residency().table().room(self.page);
-        let bytes = bytes.filter(|_| self.parent.is_unchanged())?;
+        let bytes = self.known()?.room;
         let is_replay = self.loader.evictor().writeback().is_replaying();
         let bytes = if bytes == 0 && is_replay { PAGE_BYTES as u32 } else { bytes };
         Some(Room { bytes, is_replay })
@@ -87,6 +93,13 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
     /// True if a change of a record waits for the leaf.
     pub(crate) fn has_waiting(&self, key: &[u8]) -> bool {
         self.residency().absent().has_waiting(self.page, key) && self.room().is_some()
+    }
+
+    /// True if a record of the leaf has no reference to a long value: neither in the leaf nor in
+    /// what waits for it.
+    pub(crate) fn has_no_reference(&self, key: &[u8]) -> bool {
+        let tree = self.parent.node().tree();
+        self.known().is_some_and(|known| !known.references.may_have(tree, key))
     }
 
     /// The page.
