@@ -267,7 +267,9 @@ mod tests {
             (Absent(Known::NOTHING), "build", Absent(Known::NOTHING)),
             (Absent(NINETY_NINE), "build", Absent(Known::NOTHING)),
         ];
-        for before in [Unused, Absent(Known::NOTHING), Absent(NINETY_NINE), Loading, Frame(7), Frame(8)] {
+        for before in
+            [Unused, Absent(Known::NOTHING), Absent(NINETY_NINE), Loading, Frame(7), Frame(8)]
+        {
             for (name, step) in &steps {
                 let table = PageTable::new(1).unwrap();
                 table.words[0].store(before.word(), Relaxed);

@@ -214,7 +214,8 @@ impl World {
     /// there, and some that are not known.
     fn use_records(&mut self, page: u32) {
         let (residency, position) = (self.pool.residency(), self.steps / 2);
-        let (rows, room) = (residency.absent(), || residency.table().known(page).map(|known| known.room));
+        let (rows, room) =
+            (residency.absent(), || residency.table().known(page).map(|known| known.room));
         let (mut before, mut found) = (Vec::new(), Vec::new());
         let records = self.expected[page as usize].as_mut().unwrap();
         for key in 0..62u8 {
