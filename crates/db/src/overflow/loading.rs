@@ -8,7 +8,7 @@ use crate::pool::AbsentLeaf;
 use crate::tree::{Trees, Wanted};
 
 /// Pieces that fill a leaf.
-const OF_LEAF: usize = 3;
+pub(super) const OF_LEAF: usize = 3;
 
 /// Leaves of the tree of pieces that are needed soon.
 pub(crate) struct PieceLeaves {
@@ -33,12 +33,12 @@ impl PieceLeaves {
         self.count() >= self.most
     }
 
-    /// Adds those of some pieces of a value. A short one is not among them: memory may have it
-    /// without its leaf.
+    /// Adds those of some pieces of a value, unless it has pages of its own.
     pub(crate) fn add(&mut self, number: u64, pieces: Range<usize>) {
-        if number & IN_PAGES == 0 && pieces.len() >= OF_LEAF {
-            let last = pieces.end - 1;
-            let some = pieces.step_by(OF_LEAF).chain([last]).map(|n| piece_key(number, n));
+        if number & IN_PAGES == 0 {
+            let (first, last) = (pieces.start, pieces.end.saturating_sub(1));
+            let is_needed = |n: &usize| (n - first).is_multiple_of(OF_LEAF) || *n == last;
+            let some = pieces.filter(is_needed).map(|n| piece_key(number, n));
             self.keys.extend(some.take(self.most - self.count()));
         }
     }

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use frostline_store::{ChangedWords, PageRead};
 use frostline_zone::AlignedBuf;
 
+use super::loading::OF_LEAF;
 use super::{
     PAGE_DATA, PIECE, PageOfValue, PieceLeaves, Run, parse_overflow, piece_key, piece_number,
 };
@@ -106,9 +107,12 @@ impl<'t, 'd> ValueReader<'t, 'd> {
         }
         let (first, len) = ((self.at / PIECE as u64) as usize, self.bytes as usize);
         let places = first..(first + TOGETHER).min(len.div_ceil(PIECE));
-        let mut leaves = PieceLeaves::at_most(self.view.trees, TOGETHER);
-        leaves.add(number, places.clone());
-        leaves.load(self.view.trees);
+        // Of a shorter value memory may have rows, and keeps some if it has not.
+        if places.len() >= OF_LEAF {
+            let mut leaves = PieceLeaves::at_most(self.view.trees, TOGETHER);
+            leaves.add(number, places.clone());
+            leaves.load(self.view.trees);
+        }
         let (mut piece, mut cached) = (Vec::new(), None);
         self.part_at = (first * PIECE) as u64;
         for n in places {
