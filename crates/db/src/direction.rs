@@ -1,5 +1,7 @@
 //! The direction of a scan.
 
+use std::ops::Range;
+
 /// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
@@ -15,6 +17,14 @@ impl Direction {
         match self {
             Direction::Forward => key < other,
             Direction::Backward => key > other,
+        }
+    }
+
+    /// Takes the next index of a range.
+    pub(crate) fn next_of(self, range: &mut Range<usize>) -> Option<usize> {
+        match self {
+            Direction::Forward => range.next(),
+            Direction::Backward => range.next_back(),
         }
     }
 }

@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use crate::DbError;
 use crate::direction::Direction;
 use crate::mvcc::{Lookup, WriteKind};
-use crate::node::{Node, PageBytes};
-use crate::overflow::parse_overflow;
+use crate::node::{Node, PAGE_BYTES, PageBytes};
+use crate::overflow::{PieceLeaves, parse_overflow};
 use crate::pool::TOGETHER;
 use crate::view::View;
 
@@ -30,6 +30,9 @@ pub struct Scan<'t, 'd> {
     more: More,
     /// Leaves that it has passed.
     leaves: usize,
+    /// Leaves with pieces of the values that it has given, and of those to come that were loaded.
+    piece_leaves: usize,
+    piece_leaves_ahead: usize,
     /// The transaction's own writes to the tree that are still to come, of those in order.
     own_at: std::ops::Range<usize>,
     /// It began at the end of the table, and has given no record yet.
@@ -122,6 +125,8 @@ impl<'t, 'd> Scan<'t, 'd> {
                 (false, false) => More::First,
             },
             leaves: 0,
+            piece_leaves: 0,
+            piece_leaves_ahead: 0,
             own_at,
             is_at_end,
             deletes: 0,
@@ -204,10 +209,7 @@ impl<'t, 'd> Scan<'t, 'd> {
     }
 
     fn next_own(&self) -> Option<u32> {
-        let index = match self.direction {
-            Direction::Forward => self.own_at.clone().next(),
-            Direction::Backward => self.own_at.clone().next_back(),
-        };
+        let index = self.direction.next_of(&mut self.own_at.clone());
         index.map(|index| self.view.writes().ordered()[index])
     }
 
@@ -259,19 +261,49 @@ impl<'t, 'd> Scan<'t, 'd> {
 
     fn give(&mut self, found: Lookup) -> Result<(&[u8], &[u8]), DbError> {
         if found == Lookup::Overflow {
+            self.load_pieces()?;
             self.view.join(&mut self.value)?;
         }
         Ok((&self.key, &self.value))
     }
 
+    /// Loads the pieces of the value, with those of some that come behind it in the leaf.
+    fn load_pieces(&mut self) -> Result<(), DbError> {
+        let trees = self.view.trees;
+        // An eighth of those that it has passed: so a short scan reads few in vain.
+        let mut leaves = PieceLeaves::at_most(trees, self.piece_leaves / 8);
+        let (number, bytes) = parse_overflow(&self.value)?;
+        leaves.add_value(number, bytes);
+        let own = leaves.count();
+        self.piece_leaves += bytes.div_ceil(PAGE_BYTES);
+        if leaves.are_enough() || self.piece_leaves_ahead >= own {
+            self.piece_leaves_ahead = self.piece_leaves_ahead.saturating_sub(own);
+            return Ok(());
+        }
+        let node = Node::of(self.leaf.page());
+        let (mut slots, mut value) = (self.slots.clone(), Vec::new());
+        while !leaves.are_enough()
+            && let Some(index) = self.direction.next_of(&mut slots)
+        {
+            let slot = node.slot(index);
+            if slot.is_overflow() {
+                value.clear();
+                node.value(slot, &mut value);
+                // Who comes to a wrong one gets the error.
+                if let Ok((number, bytes)) = parse_overflow(&value) {
+                    leaves.add_value(number, bytes);
+                }
+            }
+        }
+        self.piece_leaves_ahead = leaves.count() - own;
+        leaves.load(trees);
+        Ok(())
+    }
+
     /// The next record of the tree that the snapshot sees, in `next_key` and `next_value`.
     fn next_of_tree(&mut self) -> Result<Option<Lookup>, DbError> {
         loop {
-            let index = match self.direction {
-                Direction::Forward => self.slots.next(),
-                Direction::Backward => self.slots.next_back(),
-            };
-            let Some(index) = index else {
+            let Some(index) = self.direction.next_of(&mut self.slots) else {
                 if self.more == More::Nothing {
                     return Ok(None);
                 }

@@ -56,9 +56,21 @@ impl<'d> View<'d> {
         cached: Option<CachedFrame>,
         value: &mut Vec<u8>,
     ) -> Result<Lookup, DbError> {
+        Ok(self.find_at(tree, key, cached, value)?.0)
+    }
+
+    /// As [`View::find`]; also the frame in which the leaf is, if it was looked into.
+    #[inline]
+    pub(crate) fn find_at(
+        &self,
+        tree: u32,
+        key: &[u8],
+        cached: Option<CachedFrame>,
+        value: &mut Vec<u8>,
+    ) -> Result<(Lookup, Option<CachedFrame>), DbError> {
         let (trees, snapshot) = (self.trees, self.snapshot.position());
         let Some(writes) = &self.writes else {
-            return Ok(trees.get(tree, key, snapshot, cached, value)?.0);
+            return trees.get(tree, key, snapshot, cached, value);
         };
         let hash = hash_of(tree, key);
         let Some(change) = writes.find(tree, key, hash) else {
@@ -66,7 +78,7 @@ impl<'d> View<'d> {
             if let Some(cached) = cached {
                 leaf_cache::note(hash, cached);
             }
-            return Ok(found);
+            return Ok((found, cached));
         };
         value.clear();
         match change.kind {
@@ -75,16 +87,41 @@ impl<'d> View<'d> {
             }
             WriteKind::Delete => {}
             WriteKind::Patch => {
-                let (found, _) = trees.get(tree, key, snapshot, cached, value)?;
+                let (found, cached) = trees.get(tree, key, snapshot, cached, value)?;
                 change.patch(value);
-                return Ok(found);
+                return Ok((found, cached));
             }
         }
-        Ok(match change.kind {
+        let found = match change.kind {
             WriteKind::PutOverflow => Lookup::Overflow,
             WriteKind::Delete => Lookup::Nothing,
             _ => Lookup::Value,
-        })
+        };
+        Ok((found, None))
+    }
+
+    /// Puts the reference to the long value of a key that is about to be written into `value`;
+    /// false if it has none. Perhaps also if another transaction replaced it after the snapshot:
+    /// then the write conflicts.
+    #[inline]
+    pub(crate) fn find_reference(
+        &self,
+        tree: u32,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<bool, DbError> {
+        let hash = hash_of(tree, key);
+        if let Some(change) = self.writes().find(tree, key, hash) {
+            value.clear();
+            value.extend_from_slice(change.value);
+            return Ok(change.kind == WriteKind::PutOverflow);
+        }
+        let (found, cached) =
+            self.trees.get_reference(tree, key, self.snapshot.position(), value)?;
+        if let Some(cached) = cached {
+            leaf_cache::note(hash, cached);
+        }
+        Ok(found == Lookup::Overflow)
     }
 
     /// Loads the leaves of records together, as far as these can't be found without, and returns

@@ -8,12 +8,14 @@
 //! no snapshot sees them (`unowned.rs`).
 
 mod ahead;
+mod loading;
 mod page;
 mod reader;
 mod unowned;
 mod writer;
 
 pub(crate) use ahead::{Ahead, Pinned, Taken};
+pub(crate) use loading::PieceLeaves;
 pub(crate) use page::{PAGE_DATA, PageOfValue, value_page};
 pub use reader::ValueReader;
 pub(crate) use unowned::{Unfreed, Unowned, note_unowned};

@@ -5,7 +5,10 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use frostline_store::{ChangedWords, PageRead};
 use frostline_zone::AlignedBuf;
 
-use super::{PAGE_DATA, PIECE, PageOfValue, Run, parse_overflow, piece_key, piece_number};
+use super::loading::OF_LEAF;
+use super::{
+    PAGE_DATA, PIECE, PageOfValue, PieceLeaves, Run, parse_overflow, piece_key, piece_number,
+};
 use crate::DbError;
 use crate::direction::Direction;
 use crate::layout::{IN_PAGES, OVERFLOW_TREE};
@@ -103,11 +106,21 @@ impl<'t, 'd> ValueReader<'t, 'd> {
             reads.read(OVERFLOW_TREE, &piece_key(number, 0));
         }
         let (first, len) = ((self.at / PIECE as u64) as usize, self.bytes as usize);
-        let mut piece = Vec::new();
+        let places = first..(first + TOGETHER).min(len.div_ceil(PIECE));
+        // Of a shorter value memory may have rows, and keeps some if it has not.
+        if places.len() >= OF_LEAF {
+            let mut leaves = PieceLeaves::at_most(self.view.trees, TOGETHER);
+            leaves.add(number, places.clone());
+            leaves.load(self.view.trees);
+        }
+        let (mut piece, mut cached) = (Vec::new(), None);
         self.part_at = (first * PIECE) as u64;
-        for n in first..(first + TOGETHER).min(len.div_ceil(PIECE)) {
+        for n in places {
             let key = piece_key(number, n);
-            if self.view.find(OVERFLOW_TREE, &key, None, &mut piece)? != Lookup::Value {
+            let found;
+            // The next one is mostly in the same leaf.
+            (found, cached) = self.view.find_at(OVERFLOW_TREE, &key, cached, &mut piece)?;
+            if found != Lookup::Value {
                 return Err(self.wrong("a piece is missing"));
             }
             if piece.len() != (len - n * PIECE).min(PIECE) {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::*;
 use super::absent::Room;
 use super::frames::OptimisticGuard;
 use super::loading::Loader;
+use super::page_table::Known;
 use super::{Memory, PoolCounters, Residency, misses};
 use crate::direction::Direction;
 use crate::mvcc::{Change, Lookup};
@@ -37,11 +38,16 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
         self.loader.residency()
     }
 
-    /// The room that the leaf has; none if it is in a frame by now, or another leaf has its keys.
+    /// What is known of the leaf; none if it is in a frame by now, or another leaf has its keys.
+    fn known(&self) -> Option<Known> {
+        let known = self.residency().table().known(self.page);
+        known.filter(|_| self.parent.is_unchanged())
+    }
+
+    /// The room that the leaf has; none as above.
     fn room(&self) -> Option<Room> {
-        let bytes = self.residency().table().room(self.page);
-        let bytes = bytes.filter(|_| self.parent.is_unchanged())?;
-        Some(Room::of(bytes, self.loader.evictor().writeback().is_replaying()))
+        let is_replay = self.loader.evictor().writeback().is_replaying();
+        Some(Room::of(self.known()?.room, is_replay))
     }
 
     /// Puts the value of a record of the leaf into `value`, and returns what it found, and the log
@@ -82,6 +88,13 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
     /// True if a change of a record waits for the leaf.
     pub(crate) fn has_waiting(&self, key: &[u8]) -> bool {
         self.residency().absent().has_waiting(self.page, key) && self.room().is_some()
+    }
+
+    /// True if a record of the leaf has no reference to a long value: neither in the leaf nor in
+    /// what waits for it.
+    pub(crate) fn has_no_reference(&self, key: &[u8]) -> bool {
+        let tree = self.parent.node().tree();
+        self.known().is_some_and(|known| !known.references.may_have(tree, key))
     }
 
     /// The page.

@@ -26,7 +26,7 @@
 //! | unused, absent | `build`: it is written without a frame | absent |
 //!
 //! The table knows how many bytes an absent page has free, and all changes that wait for it fit in
-//! there. Before the page gets them, it fills the versions that snapshots need of these records.
+//! there. It also knows which keys of it may have references to long values; none waits. Before the page gets them, it fills the versions that snapshots need of these records.
 //! During a replay the free bytes of a page are unknown until it comes into a frame. If it has too
 //! few, changes wait on while it is in the frame. A descent splits such a page before it passes to
 //! it (`tree/overfull.rs`).
@@ -58,6 +58,7 @@ mod memory_budget;
 pub(crate) mod misses;
 mod page_reader;
 mod page_table;
+mod references;
 mod residency;
 #[cfg(test)]
 mod tests;

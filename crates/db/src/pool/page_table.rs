@@ -8,19 +8,38 @@ use std::sync::atomic::{AtomicU32, Ordering::*};
 use parking_lot::{Condvar, Mutex};
 
 use super::frames::Zeroed;
+use super::references::References;
 use crate::DbError;
 use crate::node::PAGE_BYTES;
 
-/// The words of the table; from [`FRAME`] on they number the frames, and from [`ROOM`] on they are
-/// of absent pages of which it is known how many bytes are free.
+/// The words of the table; from [`FRAME`] on they number the frames, and from [`KNOWN`] on they are
+/// of absent pages of which something is known: the bytes that are free, and above them the
+/// references.
 const ABSENT: u32 = 0;
 const LOADING: u32 = 1;
 const UNUSED: u32 = 2;
 const FRAME: u32 = 3;
-const ROOM: u32 = 1 << 31;
+const KNOWN: u32 = 1 << 31;
+const ROOM_BITS: u32 = 31 - References::BITS;
+
+const _: () = assert!(PAGE_BYTES < 1 << ROOM_BITS, "a word has room for the bytes of a page");
 
 /// The most frames that a table can number.
-pub(super) const MOST_FRAMES: usize = (ROOM - FRAME) as usize;
+pub(super) const MOST_FRAMES: usize = (KNOWN - FRAME) as usize;
+
+/// What is known of an absent page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// It has so many bytes free for sure.
+    pub room: u32,
+    /// The keys that may have references, if it is a leaf.
+    pub references: References,
+}
+
+impl Known {
+    /// Nothing is.
+    const NOTHING: Known = Known { room: 0, references: References::ANY };
+}
 
 /// Where a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +47,9 @@ pub(crate) enum Residence {
     /// The page is not in use. A thread that has its number from an outdated node must not read it:
     /// it may be used again meanwhile.
     Unused,
-    /// The page is on the store; memory may have parts of it. It has so many bytes free for sure.
-    /// Pages that were never used are here too.
-    Absent(u32),
+    /// The page is on the store; memory may have parts of it, and this is known of it. Pages that
+    /// were never used are here too.
+    Absent(Known),
     /// A thread reads the page.
     Loading,
     /// The page is in this frame.
@@ -41,10 +60,13 @@ impl Residence {
     #[inline(always)]
     fn of(word: u32) -> Residence {
         match word {
-            ABSENT => Residence::Absent(0),
+            ABSENT => Residence::Absent(Known::NOTHING),
             LOADING => Residence::Loading,
             UNUSED => Residence::Unused,
-            room if room >= ROOM => Residence::Absent(room - ROOM),
+            known if known >= KNOWN => Residence::Absent(Known {
+                room: known & ((1 << ROOM_BITS) - 1),
+                references: References::of_number((known - KNOWN) >> ROOM_BITS),
+            }),
             frame => Residence::Frame(frame - FRAME),
         }
     }
@@ -52,7 +74,9 @@ impl Residence {
     #[inline(always)]
     fn word(self) -> u32 {
         match self {
-            Residence::Absent(room) => ROOM + room,
+            Residence::Absent(Known { room, references }) => {
+                KNOWN | references.number() << ROOM_BITS | room
+            }
             Residence::Loading => LOADING,
             Residence::Unused => UNUSED,
             Residence::Frame(frame) => frame + FRAME,
@@ -96,7 +120,7 @@ impl PageTable {
 
     /// True if a page is absent.
     pub(crate) fn is_absent(&self, page: u32) -> bool {
-        self.room(page).is_some()
+        self.known(page).is_some()
     }
 
     /// True if a thread reads a page.
@@ -104,10 +128,10 @@ impl PageTable {
         matches!(self.residence(page), Ok(Residence::Loading))
     }
 
-    /// The bytes that an absent page has free for sure; none if it is not absent.
-    pub(crate) fn room(&self, page: u32) -> Option<u32> {
+    /// What is known of an absent page; none if it is not absent.
+    pub(crate) fn known(&self, page: u32) -> Option<Known> {
         match self.residence(page) {
-            Ok(Residence::Absent(room)) => Some(room),
+            Ok(Residence::Absent(known)) => Some(known),
             _ => None,
         }
     }
@@ -131,14 +155,14 @@ impl PageTable {
 
     /// From loading back to absent: the page could not be read.
     pub(crate) fn cancel_load(&self, page: u32) {
-        self.change(page, Residence::Loading, Residence::Absent(0));
+        self.change(page, Residence::Loading, Residence::Absent(Known::NOTHING));
         self.wake();
     }
 
-    /// From a frame to absent: the page has so many bytes free. The caller holds the frame's latch.
-    pub(crate) fn evict(&self, page: u32, frame: u32, room: usize) {
-        assert!(room <= PAGE_BYTES, "page {page} has more room than bytes");
-        self.change(page, Residence::Frame(frame), Residence::Absent(room as u32));
+    /// From a frame to absent: this is known of the page. The caller holds the frame's latch.
+    pub(crate) fn evict(&self, page: u32, frame: u32, known: Known) {
+        assert!(known.room <= PAGE_BYTES as u32, "page {page} has more room than bytes");
+        self.change(page, Residence::Frame(frame), Residence::Absent(known));
     }
 
     /// From a frame to unused. The caller holds the frame's latch.
@@ -195,6 +219,8 @@ impl PageTable {
 mod tests {
     use super::*;
 
+    const NINETY_NINE: Known = Known { room: 99, references: References::of_number(77) };
+
     #[test]
     fn a_page_goes_the_ways_of_the_table_only() {
         type Step = fn(&PageTable) -> bool;
@@ -209,7 +235,7 @@ mod tests {
                 true
             }),
             ("evict", |table| {
-                table.evict(0, 7, 99);
+                table.evict(0, 7, NINETY_NINE);
                 true
             }),
             ("free", |table| {
@@ -228,20 +254,22 @@ mod tests {
         ];
         use Residence::*;
         let legal = [
-            (Absent(0), "begin_load", Loading),
-            (Absent(99), "begin_load", Loading),
+            (Absent(Known::NOTHING), "begin_load", Loading),
+            (Absent(NINETY_NINE), "begin_load", Loading),
             (Loading, "end_load", Frame(7)),
-            (Loading, "cancel_load", Absent(0)),
-            (Frame(7), "evict", Absent(99)),
+            (Loading, "cancel_load", Absent(Known::NOTHING)),
+            (Frame(7), "evict", Absent(NINETY_NINE)),
             (Frame(7), "free", Unused),
-            (Absent(0), "free_absent", Unused),
-            (Absent(99), "free_absent", Unused),
+            (Absent(Known::NOTHING), "free_absent", Unused),
+            (Absent(NINETY_NINE), "free_absent", Unused),
             (Unused, "create", Frame(7)),
-            (Unused, "build", Absent(0)),
-            (Absent(0), "build", Absent(0)),
-            (Absent(99), "build", Absent(0)),
+            (Unused, "build", Absent(Known::NOTHING)),
+            (Absent(Known::NOTHING), "build", Absent(Known::NOTHING)),
+            (Absent(NINETY_NINE), "build", Absent(Known::NOTHING)),
         ];
-        for before in [Unused, Absent(0), Absent(99), Loading, Frame(7), Frame(8)] {
+        for before in
+            [Unused, Absent(Known::NOTHING), Absent(NINETY_NINE), Loading, Frame(7), Frame(8)]
+        {
             for (name, step) in &steps {
                 let table = PageTable::new(1).unwrap();
                 table.words[0].store(before.word(), Relaxed);

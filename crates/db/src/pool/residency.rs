@@ -11,7 +11,8 @@ use super::absent::{AbsentCache, CachedDelta, Rows, Waiting};
 use super::frames::{CLEAN, ExclusiveGuard, Frames, FreeFrame};
 use super::ghost_hits::GhostHits;
 use super::leaf_change::{before, change_leaf, has_room};
-use super::page_table::{PageTable, Residence};
+use super::page_table::{Known, PageTable, Residence};
+use super::references::References;
 use crate::DbError;
 use crate::mvcc::{Versions, WriteKind};
 use crate::node::{GHOST, Record, middle};
@@ -174,11 +175,12 @@ impl Residency {
             delta.is_some() || header.needs_log_from() == CLEAN,
             "page {page} is being written"
         );
-        // While it is absent, rows wait for it as far as they fit.
-        let room = held.node().room();
+        // While it is absent, rows wait for it as far as they fit, but no references.
+        let node = held.node();
+        let known = Known { room: node.room() as u32, references: References::of(node) };
         self.absent.keep(page, held.node(), delta);
         self.ghosts.note_eviction(page);
-        self.table.evict(page, frame, room);
+        self.table.evict(page, frame, known);
         header.clear();
         // Optimistic guards of the page must fail.
         held.changed();

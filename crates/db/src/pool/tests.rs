@@ -214,7 +214,8 @@ impl World {
     /// there, and some that are not known.
     fn use_records(&mut self, page: u32) {
         let (residency, position) = (self.pool.residency(), self.steps / 2);
-        let (rows, room) = (residency.absent(), || residency.table().room(page));
+        let (rows, room) =
+            (residency.absent(), || residency.table().known(page).map(|known| known.room));
         let (mut before, mut found) = (Vec::new(), Vec::new());
         let records = self.expected[page as usize].as_mut().unwrap();
         for key in 0..62u8 {
@@ -405,7 +406,7 @@ fn eviction_names_pages_that_lack_changes_of_rows_and_reads_none() {
     let residency = world.pool.residency();
     let change = |&page: &u32| {
         let put = (Change { kind: WriteKind::Put, value: &[2; 300] }, 2);
-        let room = || Some(Room::of(residency.table().room(page)?, false));
+        let room = || Some(Room::of(residency.table().known(page)?.room, false));
         residency.absent().change(page, &[1], room, put, |_| ()).is_some()
     };
     let changed: Vec<_> = (0..PAGES).filter(change).collect();

@@ -8,7 +8,7 @@ use super::{Isolation, Transaction};
 use crate::DbError;
 use crate::catalog::{Catalog, Table};
 use crate::layout::{CATALOG, IN_PAGES, OVERFLOW_TREE};
-use crate::mvcc::{Lookup, WriteKind, WriteSet, hash_of};
+use crate::mvcc::{WriteKind, WriteSet, hash_of};
 use crate::overflow::{Owner, PIECE, head_key, parse_overflow, piece_key, reference_to};
 
 impl Transaction<'_> {
@@ -23,10 +23,8 @@ impl Transaction<'_> {
             return Ok(None);
         }
         let mut value = Vec::new();
-        match self.view.find(table.root, key, None, &mut value)? {
-            Lookup::Overflow => parse_overflow(&value).map(Some),
-            _ => Ok(None),
-        }
+        let is_long = self.view.find_reference(table.root, key, &mut value)?;
+        is_long.then(|| parse_overflow(&value)).transpose()
     }
 
     /// Removes the pieces of the value that a key has, if there are any.

@@ -217,8 +217,36 @@ impl Trees {
         tree: u32,
         key: &[u8],
         snapshot: u64,
+        cached: Option<CachedFrame>,
+        value: &mut Vec<u8>,
+    ) -> Result<(Lookup, Option<CachedFrame>), DbError> {
+        self.get_unless(tree, key, snapshot, cached, value, |_| false)
+    }
+
+    /// As [`Trees::get`], but finds nothing if the newest value of the key is known not to be a
+    /// reference, and its leaf is not in memory.
+    #[inline]
+    pub(crate) fn get_reference(
+        &self,
+        tree: u32,
+        key: &[u8],
+        snapshot: u64,
+        value: &mut Vec<u8>,
+    ) -> Result<(Lookup, Option<CachedFrame>), DbError> {
+        self.get_unless(tree, key, snapshot, None, value, |leaf| leaf.has_no_reference(key))
+    }
+
+    /// As [`Trees::get`], but finds nothing if the leaf is not in memory, and `is_needless` says
+    /// that it need not be looked into.
+    #[inline]
+    fn get_unless(
+        &self,
+        tree: u32,
+        key: &[u8],
+        snapshot: u64,
         mut cached: Option<CachedFrame>,
         value: &mut Vec<u8>,
+        is_needless: impl Fn(&AbsentLeaf<'_, '_>) -> bool,
     ) -> Result<(Lookup, Option<CachedFrame>), DbError> {
         let mut was_absent = false;
         loop {
@@ -227,12 +255,13 @@ impl Trees {
                 Some(seen) => Leaf::InMemory(seen),
                 None => self.leaf_unless(tree, key, |leaf| {
                     was_absent = true;
-                    leaf.get(key, value)
+                    if is_needless(&leaf) { Some(None) } else { leaf.get(key, value).map(Some) }
                 })?,
             };
             let seen = match leaf {
                 Leaf::InMemory(seen) => seen,
-                Leaf::Without((found, position)) => {
+                Leaf::Without(None) => return Ok((Lookup::Nothing, None)),
+                Leaf::Without(Some((found, position))) => {
                     let newest = (found, value);
                     return Ok((self.version(tree, key, snapshot, position, newest)?, None));
                 }

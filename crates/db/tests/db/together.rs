@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use frostline_db::{Create, Db, Options, Table, Transaction};
+use frostline_db::{Create, Db, Direction, Options, Table, Transaction};
 use frostline_store::Cleaning;
 use frostline_zone::{Clock, Device, Drive, Shape, Timed, in_memory};
 use rand::rngs::StdRng;
@@ -241,4 +241,118 @@ fn a_commit_reads_the_leaves_of_its_writes_together() {
     let fast = cold.take(|transaction| put(&cold, transaction, &cold.keys));
     assert_eq!(fast.1, pages);
     assert!(fast.0 * 4 < slow, "{fast:?} {slow:?}");
+}
+
+/// A table of a few values that are too long for a page, opened anew, and their keys.
+fn cold_long_values(bytes: usize) -> (Db, Table, Arc<Timed>, Vec<Vec<u8>>) {
+    let (device, mut rng) = (device(), StdRng::seed_from_u64(5));
+    let db = Db::open(&device, &options(2000)).unwrap();
+    let table = db.create_table("t").unwrap();
+    // In another order than that of their keys.
+    let keys: Vec<_> = (0..200).map(key).collect();
+    for key in &keys {
+        let mut transaction = db.begin().unwrap();
+        let value: Vec<u8> = (0..bytes).map(|_| rng.random()).collect();
+        transaction.put(table, key, &value).unwrap();
+        transaction.commit_soon().unwrap();
+    }
+    db.close().unwrap();
+    let drive = Arc::new(Timed::new(device, Drive::ZN540, Clock::Virtual));
+    let device: Arc<dyn Device> = drive.clone();
+    let db = Db::open(&device, &options(2000)).unwrap();
+    let table = db.table("t").unwrap();
+    // The nodes above the leaves, and the map of the store.
+    assert!(db.begin_read().unwrap().get(table, &keys[0]).unwrap().is_some());
+    (db, table, drive, keys)
+}
+
+#[test]
+fn the_pieces_of_a_long_value_are_read_together() {
+    let time_of = |bytes: usize| {
+        let (db, table, drive, keys) = cold_long_values(bytes);
+        let (begun, look) = (drive.elapsed(), db.begin_read().unwrap());
+        // Three short ones share a leaf.
+        for key in keys.iter().skip(3).step_by(3) {
+            assert_eq!(look.get(table, key).unwrap().unwrap().len(), bytes);
+        }
+        drive.elapsed() - begun
+    };
+    // One leaf of pieces, and sixteen.
+    let (short, long) = (time_of(1000), time_of(60_000));
+    assert!(long < 4 * short, "{long:?} {short:?}");
+}
+
+#[test]
+fn a_scan_reads_ahead_the_pieces_of_long_values_and_a_short_scan_none_in_vain() {
+    let (forward, backward) = (Direction::Forward, Direction::Backward);
+    // Halves by which it is faster: the first values are read one by one.
+    for (direction, bytes, halves) in
+        [(forward, 10_000, 6), (backward, 10_000, 6), (forward, 1500, 3)]
+    {
+        let scan = |most: usize| {
+            let (db, table, drive, keys) = cold_long_values(bytes);
+            let before = (drive.elapsed(), db.stats().unwrap().pages_read);
+            let look = db.begin_read().unwrap();
+            let (mut scan, mut given) = (look.scan_all(table, direction), 0);
+            while given < most
+                && let Some((_, value)) = scan.next().unwrap()
+            {
+                assert_eq!(value.len(), bytes);
+                given += 1;
+            }
+            assert_eq!(given, most.min(keys.len()));
+            (drive.elapsed() - before.0, db.stats().unwrap().pages_read - before.1)
+        };
+        let (all, few) = (scan(200), scan(3));
+        let one_by_one = few.0 * all.1 as u32 / few.1 as u32;
+        assert!(all.0 * halves < one_by_one * 2, "{direction:?}: {all:?} {few:?}");
+        // A leaf of the table, and four of pieces for each value.
+        assert!(few.1 <= 1 + 3 * 4, "{direction:?}: {few:?}");
+    }
+}
+
+#[test]
+fn scans_of_values_of_any_length_are_what_a_map_has_in_every_snapshot() {
+    let seed = 3;
+    println!("seed {seed}");
+    let (mut rng, device, mut map) = (StdRng::seed_from_u64(seed), device(), Map::new());
+    let mut db = Db::open(&device, &options(128)).unwrap();
+    db.create_table("t").unwrap();
+    for _ in 0..4 {
+        let table = db.table("t").unwrap();
+        let (old, old_map) = (db.begin_read().unwrap(), map.clone());
+        for _ in 0..200 {
+            let (mut transaction, key) = (db.begin().unwrap(), key(rng.random_range(0..600)));
+            let most = [900, 3000, 30_000, 100_000][rng.random_range(0..4)];
+            let bytes = rng.random_range(0..most);
+            let value = vec![rng.random(); bytes];
+            transaction.put(table, &key, &value).unwrap();
+            map.insert(key, value);
+            if rng.random_bool(0.05) {
+                same(&transaction, table, &map, &mut rng);
+            }
+            transaction.commit_soon().unwrap();
+        }
+        same(&old, table, &old_map, &mut rng);
+        drop(old);
+        db.wait(db.begin().unwrap().commit_soon().unwrap()).unwrap();
+        drop(db);
+        db = Db::open(&device, &options(128)).unwrap();
+    }
+}
+
+/// Compares a scan from some key with a map.
+fn same(look: &Transaction<'_>, table: Table, map: &Map, rng: &mut StdRng) {
+    let from = key(rng.random_range(0..600));
+    let mut forward = look.scan(table, &from, Direction::Forward);
+    for record in map.range(from.clone()..) {
+        let found = forward.next().unwrap();
+        assert!(found == Some((&record.0[..], &record.1[..])), "{:x?}", record.0);
+    }
+    let mut backward = look.scan(table, &from, Direction::Backward);
+    for record in map.range(..=from).rev() {
+        let found = backward.next().unwrap();
+        assert!(found == Some((&record.0[..], &record.1[..])), "{:x?}", record.0);
+    }
+    assert!(forward.next().unwrap().is_none() && backward.next().unwrap().is_none());
 }

@@ -26,6 +26,7 @@ pub(crate) mod meta;
 pub(crate) mod metadata;
 pub(crate) mod other_copy;
 pub(crate) mod reader;
+pub(crate) mod runs;
 pub(crate) mod upkeep;
 pub(crate) mod writer;
 

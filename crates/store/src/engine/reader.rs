@@ -10,6 +10,7 @@ use frostline_zone::{AlignedBuf, DeviceError, ZoneRead};
 use crate::engine::core::Core;
 use crate::engine::map_loader::MapLoader;
 use crate::engine::other_copy::repair;
+use crate::engine::runs::{Run, ToRead, runs_of};
 use crate::error::of_zone;
 use crate::format::PAGE;
 use crate::format::delta::ChangedWords;
@@ -63,31 +64,25 @@ struct FoundParts {
     parts: [Option<RecordLookup>; PARTS],
     /// The contents of those that were in memory.
     copied: [Vec<u8>; PARTS],
-    /// The end of the memory for pages of the device that hold those that were not.
-    end: usize,
+    /// Where pages of the device that hold those that were not begin in memory.
+    at: [usize; PARTS],
 }
 
 impl FoundParts {
-    /// The memory for its pages begins at `begin`.
-    fn new(
-        parts: [Option<RecordLookup>; PARTS],
-        records: &[Vec<u8>; PARTS],
-        begin: usize,
-    ) -> FoundParts {
+    fn new(parts: [Option<RecordLookup>; PARTS], records: &[Vec<u8>; PARTS]) -> FoundParts {
         let copied = std::array::from_fn(|part| match parts[part] {
             Some(RecordLookup::Copied(bytes)) => records[part][..bytes].to_vec(),
             _ => Vec::new(),
         });
-        let mut found = FoundParts { parts, copied, end: begin };
-        let pages: usize = found.on_device().map(|at| at.span.pages()).sum();
-        found.end += pages * PAGE;
-        found
+        FoundParts { parts, copied, at: [0; PARTS] }
     }
 
     /// Those that have to be read.
-    fn on_device(&self) -> impl Iterator<Item = &RecordAt> {
-        self.parts.iter().filter_map(|part| match part {
-            Some(RecordLookup::At(at)) => Some(at),
+    fn on_device(&mut self) -> impl Iterator<Item = ToRead<'_>> {
+        self.parts.iter().zip(&mut self.at).filter_map(|(part, at)| match part {
+            Some(RecordLookup::At(record)) => {
+                Some(ToRead { zone: record.zone, span: record.span, at })
+            }
             _ => None,
         })
     }
@@ -202,53 +197,45 @@ impl Reader {
         reads: &mut [PageRead<'_>],
         pages: &mut AlignedBuf,
     ) -> Vec<Result<bool, StoreError>> {
-        let mut needed = 0;
-        let mut find = |read: &PageRead<'_>| {
+        let find = |read: &PageRead<'_>| {
             self.core.check_page(read.lba, read.page)?;
-            let found = RECORDS.with(|records| {
+            RECORDS.with(|records| {
                 let records = &mut *records.borrow_mut();
                 let found = self.find_parts(read.lba, read.kept, records)?;
-                Ok::<_, StoreError>(FoundParts::new(found, records, needed))
-            })?;
-            needed = found.end;
-            Ok(found)
+                Ok(FoundParts::new(found, records))
+            })
         };
-        let mut found: Vec<Result<FoundParts, StoreError>> = reads.iter().map(&mut find).collect();
+        let mut found: Vec<Result<FoundParts, StoreError>> = reads.iter().map(find).collect();
+        let on_device = found.iter_mut().flatten().flat_map(FoundParts::on_device);
+        let runs = runs_of(on_device.collect());
+        let needed = runs.iter().map(|run| run.bytes()).sum();
         if pages.len() < needed {
             *pages = AlignedBuf::zeroed(needed);
         }
-        let arrived = self.read_found(found.iter().flatten(), pages);
-        let mut rest = &mut pages[..];
-        let mut passed = 0;
-        let make = |(read, found): (&mut PageRead<'_>, &mut Result<FoundParts, StoreError>)| {
-            let found = std::mem::replace(found, Ok(FoundParts::default()))?;
-            let (own, behind) = std::mem::take(&mut rest).split_at_mut(found.end - passed);
-            (rest, passed) = (behind, found.end);
+        let arrived = self.read_runs(&runs, pages);
+        let make = |(read, found): (&mut PageRead<'_>, Result<FoundParts, StoreError>)| {
+            let found = found?;
             let is_there = found.parts[0].is_some();
             if is_there {
                 read.changed = match arrived {
-                    Ok(()) => self.make_of(read, found, own)?,
+                    Ok(()) => self.make_of(read, found, pages)?,
                     // One that can't be read must not keep the others away.
                     Err(_) => self.make_alone(read, found)?,
                 };
             }
             Ok(is_there)
         };
-        reads.iter_mut().zip(&mut found).map(make).collect()
+        reads.iter_mut().zip(found).map(make).collect()
     }
 
-    /// Reads the records of pages that are on the device, side by side.
-    fn read_found<'f>(
-        &self,
-        found: impl Iterator<Item = &'f FoundParts>,
-        mut pages: &mut [u8],
-    ) -> Result<(), StoreError> {
+    /// Reads pages of the device, side by side.
+    fn read_runs(&self, runs: &[Run], mut pages: &mut [u8]) -> Result<(), StoreError> {
         let mut reads = ArrayVec::<ZoneRead<'_>, { TOGETHER * PARTS }>::new();
-        for RecordAt { zone, span, .. } in found.flat_map(FoundParts::on_device) {
-            let (buffer, rest) = pages.split_at_mut(span.pages() * PAGE);
+        for run in runs {
+            let (buffer, rest) = pages.split_at_mut(run.bytes());
             pages = rest;
-            let offset = u64::from(span.page) * PAGE as u64;
-            reads.push(ZoneRead { zone: *zone, offset, buffer });
+            let offset = u64::from(run.first) * PAGE as u64;
+            reads.push(ZoneRead { zone: run.zone, offset, buffer });
         }
         self.core.counters.count_reads(reads.len() as u64);
         match reads.is_empty() {
@@ -262,24 +249,23 @@ impl Reader {
         &self,
         read: &mut PageRead<'_>,
         found: FoundParts,
-        mut pages: &mut [u8],
+        pages: &mut [u8],
     ) -> Result<ChangedWords, StoreError> {
-        let FoundParts { parts, mut copied, .. } = found;
-        let mut records: [&[u8]; PARTS] = [&[]; PARTS];
-        for ((record, part), copied) in records.iter_mut().zip(parts).zip(&mut copied) {
-            *record = match part {
-                None => &[],
-                Some(RecordLookup::Copied(_)) => copied,
-                Some(RecordLookup::At(at)) => {
-                    let (own, rest) =
-                        std::mem::take(&mut pages).split_at_mut(at.span.pages() * PAGE);
-                    pages = rest;
-                    let own = &mut own[at.span.skip..][..at.span.bytes];
-                    self.compare(read.lba, at, own)?;
-                    own
-                }
-            };
+        let FoundParts { parts, copied, at } = found;
+        let mut on_device = [const { None }; PARTS];
+        for ((part, at), range) in parts.into_iter().zip(at).zip(&mut on_device) {
+            if let Some(RecordLookup::At(record)) = part {
+                let begin = at + record.span.skip;
+                let own = begin..begin + record.span.bytes;
+                self.compare(read.lba, record, &mut pages[own.clone()])?;
+                *range = Some(own);
+            }
         }
+        let pages = &*pages;
+        let records = std::array::from_fn(|part| match &on_device[part] {
+            Some(own) => &pages[own.clone()],
+            None => &copied[part][..],
+        });
         self.put_together(read.lba, read.kept, records, read.page)
     }
 

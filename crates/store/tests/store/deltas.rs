@@ -157,6 +157,25 @@ fn errors_of_pages_read_together(store: &Store) -> Vec<u32> {
 }
 
 #[test]
+fn pages_that_lie_side_by_side_are_read_at_once() {
+    let device = device();
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    (0..PAGES).for_each(|lba| store.write(lba, &content(lba, 0)).unwrap());
+    store.close().unwrap();
+    let store = Store::open(device, OPEN).unwrap();
+    // In any order, and two of them twice.
+    let lbas = [17, 3, 9, 8, 3, 1, 0, 2, 12, 4, 11, 5, 10, 6, 9, 7, 15, 13, 16, 14];
+    let mut pages = vec![0; lbas.len() * PAGE];
+    let read = |(lba, page)| PageRead { lba, kept: None, page, changed: ChangedWords::NONE };
+    let mut reads: Vec<_> = lbas.into_iter().zip(pages.chunks_mut(PAGE)).map(read).collect();
+    let requests = store.stats().unwrap().reads;
+    assert!(store.read_pages(&mut reads).into_iter().all(|found| found.unwrap()));
+    let requests = store.stats().unwrap().reads - requests;
+    assert!(requests <= 2, "{requests} requests");
+    assert!(reads.iter().all(|read| *read.page == content(read.lba, 0)));
+}
+
+#[test]
 fn a_page_of_another_length_or_beyond_the_store_is_refused_alone() {
     for unit in [4096, 64] {
         let shape = Shape { bytes: 64 << 20, ..Shape::default() };
