@@ -14,7 +14,8 @@ pub struct ZoneColumns<'a> {
     pub class: &'a [u8],
     /// Time the zone was opened.
     pub opened_at: &'a [u32],
-    /// Time of the last append to a sealed zone.
+    /// Time from which the age of a sealed zone counts: it was full then, or opened if it was
+    /// sealed early.
     pub sealed_at: &'a [u32],
     /// Order of sealing.
     pub seal_order: &'a [u64],
@@ -172,13 +173,13 @@ impl<'a> ZoneView<'a> {
         self.columns.opened_at[zone as usize]
     }
 
-    /// Time of the last append to a sealed zone.
+    /// Time at which a sealed zone was full, or opened if it was sealed for its garbage.
     #[inline(always)]
     pub fn sealed_at(&self, zone: u32) -> u32 {
         self.columns.sealed_at[zone as usize]
     }
 
-    /// User writes since a zone was sealed.
+    /// User writes since a zone was full, or opened if it was sealed for its garbage.
     #[inline(always)]
     pub fn age(&self, zone: u32) -> u32 {
         self.now().wrapping_sub(self.sealed_at(zone))

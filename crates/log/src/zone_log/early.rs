@@ -9,6 +9,11 @@ impl<S: Scheme> ZoneLog<S> {
     /// last slots, or accepts no more. The slots that are left become garbage; returns their
     /// number.
     pub fn end_early(&mut self, class: usize) -> u32 {
+        self.end_since(class, self.now)
+    }
+
+    /// The same; the zone's age counts from `since`.
+    pub(super) fn end_since(&mut self, class: usize, since: u32) -> u32 {
         let skipped = self.open[class].left();
         if skipped == 0 {
             return 0;
@@ -19,7 +24,7 @@ impl<S: Scheme> ZoneLog<S> {
         self.garbage += u64::from(skipped);
         self.counts.skipped += u64::from(skipped);
         assert!(self.garbage <= self.written, "more garbage than was written");
-        self.seal_zone(zone);
+        self.seal_zone(zone, since);
         skipped
     }
 

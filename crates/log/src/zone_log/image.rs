@@ -14,7 +14,7 @@ pub struct ZoneImage {
     pub class: u32,
     /// Time of its first append.
     pub opened_at: u32,
-    /// Time of its last append, if it is sealed.
+    /// If it is sealed, the time at which it was full, or opened if it was sealed for its garbage.
     pub sealed_at: Option<u32>,
     /// Slots that were used, or can't be used any more.
     pub used: u32,
@@ -125,7 +125,7 @@ impl<S: Scheme> ZoneLog<S> {
         match sealed_at {
             Some(at) => {
                 self.now = at;
-                self.seal_zone(zone);
+                self.seal_zone(zone, at);
             }
             None => {
                 self.begin_zone(class as usize, zone, used);

@@ -216,7 +216,7 @@ impl<S: Scheme> ZoneLog<S> {
     /// Closes and seals the full open zone of `class`.
     pub(crate) fn close_zone(&mut self, class: usize) {
         let zone = self.leave_zone(class);
-        self.seal_zone(zone);
+        self.seal_zone(zone, self.now);
     }
 
     /// The class has no open zone any more. Returns the one that it had.
@@ -247,8 +247,9 @@ impl<S: Scheme> ZoneLog<S> {
         (0..self.open.len()).for_each(|class| self.update_counts(class));
     }
 
-    fn seal_zone(&mut self, zone: u32) {
-        self.zones.seal(zone, self.now);
+    /// Seals a zone, whose age counts from `since`.
+    fn seal_zone(&mut self, zone: u32, since: u32) {
+        self.zones.seal(zone, since);
         self.watch.seal(zone);
         self.counts.meta_pages += u64::from(self.meta_pages);
         let event = self.event(zone);

@@ -42,8 +42,10 @@ impl<S: Scheme> ZoneLog<S> {
             }
         }
         if seals_stale && let Some(class) = self.most_garbage() {
-            stale.push(self.open_zones[class]);
-            self.end_early(class);
+            let zone = self.open_zones[class];
+            stale.push(zone);
+            // A policy that goes by ages would take it for young, and clean fuller zones instead.
+            self.end_since(class, self.zones.opened_at(zone));
         }
         stale
     }

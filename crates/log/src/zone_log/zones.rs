@@ -15,7 +15,7 @@ pub struct ZoneTable {
     garbage: Vec<Garbage>,
     class: Vec<u8>,
     opened_at: Vec<u32>,
-    /// Time of the last append before the zone was sealed.
+    /// Time at which the zone was full, or opened if it was sealed for its garbage.
     sealed_at: Vec<u32>,
     /// The number of each zone in the order in which zones were opened.
     open_order: Vec<u64>,
@@ -112,13 +112,13 @@ impl ZoneTable {
         self.live += 1;
     }
 
-    /// Marks a full open zone as sealed.
-    pub fn seal(&mut self, zone: u32, now: u32) {
+    /// Marks an open zone as sealed. Its age counts from `since`.
+    pub fn seal(&mut self, zone: u32, since: u32) {
         let z = zone as usize;
         assert_ne!(self.class[z], NO_CLASS, "zone {zone} is sealed and has no class");
         self.garbage[z].admit();
         assert!(self.garbage(zone) <= self.zone_pages, "zone {zone}: more garbage than pages");
-        self.sealed_at[z] = now;
+        self.sealed_at[z] = since;
         self.seal_order[z] = self.sealed;
         self.sealed += 1;
     }
@@ -192,7 +192,7 @@ impl ZoneTable {
         self.opened_at[zone as usize]
     }
 
-    /// Time of the last append before the zone was sealed.
+    /// Time at which the zone was full, or opened if it was sealed for its garbage.
     pub fn sealed_at(&self, zone: u32) -> u32 {
         self.sealed_at[zone as usize]
     }

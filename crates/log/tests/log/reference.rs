@@ -294,7 +294,8 @@ impl Model {
             && most >= slots as usize / 16
             && self.has_more_garbage(zone)
         {
-            self.end(class, zone);
+            // Its age counts from its opening.
+            self.end_since(class, zone, self.table.opened_at(zone));
         }
     }
 
@@ -553,19 +554,27 @@ impl Model {
 
     /// Seals a zone before it is full.
     fn end(&mut self, class: usize, zone: u32) {
+        self.end_since(class, zone, self.now);
+    }
+
+    fn end_since(&mut self, class: usize, zone: u32, since: u32) {
         let room = self.room(class);
         self.counts.skipped += room as u64;
         self.zones[zone as usize].push((UNUSED, room));
-        self.seal(class, zone);
+        self.seal_since(class, zone, since);
     }
 
     fn seal(&mut self, class: usize, zone: u32) {
+        self.seal_since(class, zone, self.now);
+    }
+
+    fn seal_since(&mut self, class: usize, zone: u32, since: u32) {
         // Schemes do not see the pages that a victim has already lost in the present cleaning.
         if !self.cleaning {
             self.show_garbage();
         }
         self.open[class] = None;
-        self.table.seal(zone, self.now);
+        self.table.seal(zone, since);
         self.counts.meta_pages += u64::from(self.scheme.wants().meta_pages);
         self.scheme.on_sealed(&self.event(zone), &self.table.view(self.now));
     }

@@ -254,7 +254,7 @@ pub(crate) struct ZoneRow {
     pub class: u32,
     /// Volume time of its first append.
     pub opened_at: u32,
-    /// Volume time of its last append.
+    /// Volume time of its last append; if it was sealed for its garbage, the same as `opened_at`.
     pub sealed_at: u32,
     /// Twice the units among `used` that pad chunks, and 1 more if it is sealed.
     pub padding_and_sealed: u32,
