@@ -44,7 +44,7 @@ mod rings {
     use std::cell::RefCell;
     use std::io;
     use std::os::fd::AsRawFd;
-    use std::thread;
+    use std::{process, thread};
 
     use io_uring::{IoUring, opcode, types};
 
@@ -57,13 +57,20 @@ mod rings {
     /// A thread's queue.
     enum Ring {
         Unused,
-        Open(Box<IoUring>),
+        /// Of this process: a fork leaves a queue to both, and each would see the other's reads.
+        Open(Box<IoUring>, u32),
         /// The system has none, or refuses it.
         Refused,
     }
 
     thread_local! {
         static RING: RefCell<Ring> = const { RefCell::new(Ring::Unused) };
+    }
+
+    /// The process of the thread's queue, if it has one.
+    #[cfg(test)]
+    pub(super) fn owner() -> Option<u32> {
+        RING.with_borrow(|ring| if let Ring::Open(_, of) = ring { Some(*of) } else { None })
     }
 
     /// Reads what can be read side by side; the bytes that each buffer got, of as many as were
@@ -74,11 +81,18 @@ mod rings {
             return Vec::new();
         }
         RING.with_borrow_mut(|ring| {
-            if let Ring::Unused = ring {
-                let open = IoUring::new(TOGETHER.next_power_of_two() as u32).map(Box::new);
-                *ring = open.map_or(Ring::Refused, Ring::Open);
+            let is_to_open = match ring {
+                Ring::Unused => true,
+                Ring::Open(_, of) => *of != process::id(),
+                Ring::Refused => false,
+            };
+            if is_to_open {
+                *ring = match IoUring::new(TOGETHER.next_power_of_two() as u32) {
+                    Ok(open) => Ring::Open(Box::new(open), process::id()),
+                    Err(_) => Ring::Refused,
+                };
             }
-            let Ring::Open(open) = ring else { return Vec::new() };
+            let Ring::Open(open, _) = ring else { return Vec::new() };
             let mut filled = Vec::with_capacity(reads.len());
             for reads in reads.chunks_mut(TOGETHER) {
                 match submit(open, reads) {
@@ -134,6 +148,35 @@ mod tests {
 
     use super::*;
     use crate::AlignedBuf;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    #[allow(unsafe_code)]
+    fn a_forked_process_reads_by_a_queue_of_its_own() {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&[7; 8192], 0).unwrap();
+        let owner = || {
+            let mut buffers = [AlignedBuf::zeroed(4096), AlignedBuf::zeroed(4096)];
+            let read = |buffer| FileRead { file: &file, at: 4096, buffer };
+            let mut reads = buffers.each_mut().map(|buffer| read(&mut buffer[..]));
+            read_all(&mut reads, Some(4096)).ok();
+            rings::owner()
+        };
+        let Some(before) = owner() else { return };
+        assert_eq!(before, std::process::id());
+        // SAFETY: the child reads, and ends without a destructor.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let is_own = owner().is_none_or(|of| of == std::process::id());
+            // SAFETY: as above.
+            unsafe { libc::_exit(i32::from(!is_own)) }
+        }
+        let mut status = 0;
+        // SAFETY: the child is this process's, and nobody else waits for it.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0);
+        assert_eq!(owner(), Some(before), "the parent's is as it was");
+    }
 
     #[test]
     fn several_places_are_read_and_an_error_says_which_is_missing() {
