@@ -129,7 +129,12 @@ impl Core {
         }
         let pages = &self.trees.pages;
         if frees {
-            return pages.reserve_to_free(needs.pages, self.pages_owed() as u32).map(Some);
+            let reserve = || pages.reserve_to_free(needs.pages, self.pages_owed() as u32);
+            let reservation = reserve().or_else(|_| {
+                self.split_overfull()?;
+                reserve()
+            });
+            return reservation.map(Some);
         }
         match pages.reserve(needs.pages, self.pages_owed() as u32) {
             Err(DbError::Full { .. }) => {

@@ -19,8 +19,9 @@ use crate::pool::CLEAN;
 /// Pages that splits of a leaf may take: it is split again if a half has too little room.
 const PAGES: usize = 2;
 
-/// Bytes that these splits may log, and those of the nodes above.
-const LOGGED: u64 = 8 << 10;
+/// Bytes that a split may log: both halves, and a part of a node above. Most log one half alone, so
+/// there is enough for those that are split again.
+const LOGGED: u64 = 5 << 10;
 
 /// Leaves that a crash left, and that may have no room for what waits for them.
 #[derive(Default)]

@@ -427,7 +427,7 @@ fn a_savepoint_that_is_dropped_is_undone_and_its_transaction_goes_on() {
 #[test]
 fn a_record_of_a_range_is_given_again_if_its_future_was_dropped() {
     let device = device(64 << 20);
-    let db = loaded(&device, 100, &[3; 6000]);
+    let db = loaded(&device, 1000, &[3; 6000]);
     let table = db.table("t").unwrap();
     let expected: Vec<_> = db.read().unwrap().all(table).collect::<Result<_>>().unwrap();
     drop(db);
