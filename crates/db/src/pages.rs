@@ -109,7 +109,9 @@ impl Pages {
     /// A page that is about to be freed has changes that the device lacks, from the log position
     /// `from` on. That log is needed until the page is trimmed.
     pub(crate) fn keep_log(&self, page: u32, from: u64) {
-        self.state().changed.insert(page, from);
+        let mut state = self.state();
+        let first = state.changed.entry(page).or_insert(from);
+        *first = from.min(*first);
     }
 
     /// A freed page that may be trimmed, as the log is durable up to the record that freed it. The

@@ -237,11 +237,13 @@ impl Db {
         let mut leaves = Vec::new();
         // Leaves that are merged meanwhile would be missed.
         let no_visits = core.trees.visits.pause();
-        let inner = core.leaves_of(core.catalog.tree(table)?, &mut leaves)?;
-        let sampled: Vec<u32> = match leaves.len() {
-            count if count <= SAMPLE => leaves.clone(),
-            count => (0..SAMPLE).map(|n| leaves[n * count / SAMPLE]).collect(),
-        };
+        let tree = core.catalog.tree(table)?;
+        core.leaves_of(tree, &mut leaves)?;
+        // Some are split as they get what waits for them.
+        sample(&leaves).into_iter().try_for_each(|leaf| core.trees.give_rows_of(leaf))?;
+        leaves.clear();
+        let inner = core.leaves_of(tree, &mut leaves)?;
+        let sampled = sample(&leaves);
         let (mut records, mut bytes) = (0, 0);
         for &page in &sampled {
             let leaf = core.trees.copy_page(page)?;
@@ -258,6 +260,14 @@ impl Db {
         let scaled =
             |count: u64| (count as f64 * leaves.len() as f64 / sampled.len() as f64).round() as u64;
         Ok(TableSize { pages, records: scaled(records), bytes: scaled(bytes) })
+    }
+}
+
+/// All of a few leaves, or some from all over.
+fn sample(leaves: &[u32]) -> Vec<u32> {
+    match leaves.len() {
+        count if count <= SAMPLE => leaves.to_vec(),
+        count => (0..SAMPLE).map(|n| leaves[n * count / SAMPLE]).collect(),
     }
 }
 

@@ -37,6 +37,8 @@ struct Waiting {
     number: u64,
     /// The table, if it is one.
     tree: Option<DeletedTree>,
+    /// No changes wait for leaves of the table any more: none is split.
+    is_quiet: bool,
     /// It could not be freed.
     has_failed: bool,
 }
@@ -53,13 +55,16 @@ pub(crate) enum Unfreed {
 impl Unowned {
     /// The pages of a value have no owner from the commit at a position on.
     pub(crate) fn add(&self, since: u64, number: u64) {
-        let waiting = Waiting { since, number, tree: None, has_failed: false };
-        self.waiting.lock().push_back(waiting);
+        self.add_waiting(since, number, None);
     }
 
     /// A table is deleted by the commit at a position, whose head has a number.
     pub(crate) fn add_tree(&self, since: u64, number: u64, tree: DeletedTree) {
-        let waiting = Waiting { since, number, tree: Some(tree), has_failed: false };
+        self.add_waiting(since, number, Some(tree));
+    }
+
+    fn add_waiting(&self, since: u64, number: u64, tree: Option<DeletedTree>) {
+        let waiting = Waiting { since, number, tree, is_quiet: false, has_failed: false };
         self.waiting.lock().push_back(waiting);
     }
 
@@ -119,7 +124,11 @@ impl Core {
             let Some(mut next) = self.unowned.next(which, oldest()) else { return };
             let freed = match &mut next.tree {
                 None => self.free_some_of_value(next.number),
-                Some(tree) => self.free_some_of_tree(next.number, tree),
+                Some(tree) => {
+                    let ended = if next.is_quiet { Ok(()) } else { self.end_waits(tree) };
+                    next.is_quiet |= ended.is_ok();
+                    ended.and_then(|()| self.free_some_of_tree(next.number, tree))
+                }
             };
             match freed {
                 Ok(true) => {}
@@ -235,6 +244,56 @@ impl Core {
             }
         }
     }
+}
+
+impl Core {
+    /// Lets no changes wait any more for the leaves of a deleted table: they might be split for them
+    /// while they are freed.
+    fn end_waits(&self, tree: &DeletedTree) -> Result<(), DbError> {
+        let mut from = Some(tree.from.clone());
+        while let Some(key) = &from {
+            let node = self.node_above_leaves(tree.root, key)?;
+            if Node::of(&node).level() == 0 {
+                return Ok(());
+            }
+            let leaves = || children(Node::of(&node)).skip(Node::of(&node).child_index(key));
+            leaves().try_for_each(|leaf| self.end_waits_for(leaf, tree.has_overflow))?;
+            // A leaf may have been split before.
+            let now = self.node_above_leaves(tree.root, key)?;
+            if children(Node::of(&now)).eq(children(Node::of(&node))) {
+                from = upper_of(&now);
+            }
+        }
+        Ok(())
+    }
+
+    fn end_waits_for(&self, leaf: u32, has_overflow: bool) -> Result<(), DbError> {
+        if !self.trees.pool.lacks_rows(leaf) {
+            return Ok(());
+        }
+        if has_overflow {
+            // Some may have replaced long values.
+            return self.trees.give_rows_of(leaf);
+        }
+        self.trees.pool.drop_rows(leaf, |from| self.trees.pages.keep_log(leaf, from));
+        Ok(())
+    }
+
+    /// The lowest node of a tree that is no leaf, or its only leaf, on the way to a key.
+    fn node_above_leaves(&self, root: u32, key: &[u8]) -> Result<Box<PageBytes>, DbError> {
+        let mut page = root;
+        loop {
+            let node = self.trees.copy_page(page)?;
+            if Node::of(&node).level() <= 1 {
+                return Ok(node);
+            }
+            page = Node::of(&node).child(Node::of(&node).child_index(key));
+        }
+    }
+}
+
+fn children(node: Node<'_>) -> impl Iterator<Item = u32> {
+    (0..node.count()).map(move |index| node.child(index))
 }
 
 /// The key behind all of a node.

@@ -263,7 +263,7 @@ impl Loader {
             for &page in pages.iter().filter(|&&page| residency.table().is_absent(page)) {
                 let loaded = self.load(page);
                 if is_lost(page, &loaded) {
-                    residency.absent().forget_rows(page);
+                    residency.absent().drop_rows(page, |_| ());
                 } else {
                     loaded?;
                 }

@@ -407,6 +407,12 @@ impl Pool {
         self.residency().free(held, keep_log);
     }
 
+    /// Drops changes that wait for a page which is about to be freed. `keep_log` gets the log position
+    /// of the first one before.
+    pub(crate) fn drop_rows(&self, page: u32, keep_log: impl FnOnce(u64)) {
+        self.residency().absent().drop_rows(page, keep_log);
+    }
+
     /// Names a tree in hotness records: `number` for its inner nodes and leaves.
     pub(crate) fn name_tree(&self, root: u32, number: u32) {
         self.writeback().name_tree(root, number);

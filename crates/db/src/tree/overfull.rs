@@ -56,7 +56,8 @@ impl Trees {
         }
     }
 
-    fn give_rows_of(&self, page: u32) -> Result<(), DbError> {
+    /// Gives a leaf all changes that wait for it.
+    pub(crate) fn give_rows_of(&self, page: u32) -> Result<(), DbError> {
         if let Some((tree, lower)) = self.place_of_leaf(page)? {
             self.leaf(tree, &lower)?;
         }

@@ -493,9 +493,16 @@ impl AbsentCache {
         });
     }
 
-    /// Forgets rows of a page, which is lost.
-    pub(crate) fn forget_rows(&self, page: u32) {
-        self.state(page).alter(page, |parts| parts.rows = Rows::default());
+    /// Drops rows of a page, which is lost, or about to be freed. If some of them are changes,
+    /// `keep_log` gets the log position of the first one before.
+    pub(crate) fn drop_rows(&self, page: u32, keep_log: impl FnOnce(u64)) {
+        self.state(page).alter(page, |parts| {
+            let from = parts.rows.dirty_from();
+            if from != CLEAN {
+                keep_log(from);
+            }
+            parts.rows = Rows::default();
+        });
     }
 
     /// Takes parts until the others take no more memory than they may, or there are `most` deltas.
