@@ -20,8 +20,9 @@ use crate::view::View;
 /// Records of pages that are deleted together.
 const TOGETHER: usize = 16;
 
-/// Pieces of long values after which no further leaf of a table is freed together with others.
-const MOST_WRITES: usize = 2000;
+/// Pieces of long values after which no further leaf of a table is freed together with others: if
+/// there is room for that, and if there is not.
+const MOST_WRITES: [usize; 2] = [2000, 0];
 
 /// The numbers of values whose pages are to be freed, and tables that were deleted.
 #[derive(Default)]
@@ -118,18 +119,14 @@ impl Core {
         // One at a time: the log may ask for it while it is made room in for this.
         let Some(_one) = self.unowned.freeing.try_lock() else { return };
         let oldest = || self.trees.oldest_seen();
-        while self.check().is_ok() && self.unowned.has_next(which, oldest) && goes_on() {
+        // What can't be freed keeps no others from it: they may make the room that it lacks.
+        let mut tries = self.unowned.waiting.lock().len();
+        let mut has_next = |tries| tries > 0 && self.unowned.has_next(which, oldest) && goes_on();
+        while self.check().is_ok() && has_next(tries) {
             // No leaf of a deleted table is merged meanwhile, and no check finds it half freed.
             let Some(_no_visits) = self.trees.visits.pause_soon() else { return };
             let Some(mut next) = self.unowned.next(which, oldest()) else { return };
-            let freed = match &mut next.tree {
-                None => self.free_some_of_value(next.number),
-                Some(tree) => {
-                    let ended = if next.is_quiet { Ok(()) } else { self.end_waits(tree) };
-                    next.is_quiet |= ended.is_ok();
-                    ended.and_then(|()| self.free_some_of_tree(next.number, tree))
-                }
-            };
+            let freed = self.free_some(&mut next);
             match freed {
                 Ok(true) => {}
                 Ok(false) => self.unowned.waiting.lock().push_front(next),
@@ -137,9 +134,23 @@ impl Core {
                     tracing::debug!(number = next.number, %error, "pages are not freed yet");
                     let failed = Waiting { has_failed: true, ..next };
                     self.unowned.waiting.lock().push_back(failed);
-                    return;
+                    tries -= 1;
                 }
             }
+        }
+    }
+
+    /// Frees some of the pages; true if these were the last. Where there is no room for many at once,
+    /// it is a leaf.
+    fn free_some(&self, next: &mut Waiting) -> Result<bool, DbError> {
+        let Some(tree) = &mut next.tree else { return self.free_some_of_value(next.number) };
+        if !next.is_quiet {
+            self.end_waits(tree)?;
+            next.is_quiet = true;
+        }
+        match self.free_some_of_tree(next.number, tree, MOST_WRITES[0]) {
+            Err(DbError::Full { .. }) => self.free_some_of_tree(next.number, tree, MOST_WRITES[1]),
+            freed => freed,
         }
     }
 
@@ -185,9 +196,14 @@ impl Core {
         Ok(position)
     }
 
-    /// Frees some leaves of a table that was deleted: what is left is the tree of the keys from one
-    /// on. True if nothing is.
-    fn free_some_of_tree(&self, number: u64, tree: &mut DeletedTree) -> Result<bool, DbError> {
+    /// Frees some leaves of a table that was deleted, and so many pieces of its long values, or those
+    /// of one leaf: what is left is the tree of the keys from one on. True if nothing is.
+    fn free_some_of_tree(
+        &self,
+        number: u64,
+        tree: &mut DeletedTree,
+        most: usize,
+    ) -> Result<bool, DbError> {
         let mut way = Vec::new();
         let mut page = tree.root;
         let node = loop {
@@ -206,7 +222,7 @@ impl Core {
             for index in node.child_index(&tree.from)..node.count() {
                 let mut lower = Vec::new();
                 node.key(index, &mut lower);
-                if transaction.writes().len() > MOST_WRITES {
+                if transaction.writes().len() > most {
                     // The node above stays for the rest of its children.
                     (upper, freed[0]) = (Some(lower), freed[freed.len() - 1]);
                     freed.pop();
