@@ -431,6 +431,7 @@ fn a_record_of_a_range_is_given_again_if_its_future_was_dropped() {
     let table = db.table("t").unwrap();
     let expected: Vec<_> = db.read().unwrap().all(table).collect::<Result<_>>().unwrap();
     drop(db);
+    let mut all_dropped = 0;
     for times in 1..4 {
         let db = options().open_device(device.clone()).unwrap();
         let table = db.table("t").unwrap();
@@ -444,8 +445,10 @@ fn a_record_of_a_range_is_given_again_if_its_future_was_dropped() {
                 None => break,
             }
         }
-        assert!(found == expected && dropped > 20, "{dropped}");
+        assert!(found == expected && dropped > 0, "{dropped} after {times} polls");
+        all_dropped += dropped;
     }
+    assert!(all_dropped > 100, "{all_dropped}");
 }
 
 #[test]
