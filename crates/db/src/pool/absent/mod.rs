@@ -477,18 +477,19 @@ impl AbsentCache {
         }
     }
 
-    /// Forgets all parts of a page, which is free. If some of them are changes, `keep_log` gets the
-    /// log position of the first one before.
+    /// Forgets all parts of a page, which is free, once its delta is not on its way to the store. If
+    /// some of them are changes, `keep_log` gets the log position of the first one before.
     pub(crate) fn forget(&self, page: u32, keep_log: impl FnOnce(u64)) {
-        self.state(page).alter(page, |parts| {
+        let shard = self.shard(page);
+        let mut state = shard.state.lock();
+        while state.alter(page, |parts| parts.delta.is_in_use()) == Some(true) {
+            shard.released.wait(&mut state);
+        }
+        state.alter(page, |parts| {
             let from = parts.dirty_from();
             if from != CLEAN {
                 keep_log(from);
             }
-            assert!(
-                !parts.delta.is_in_use(),
-                "page {page} is free, and its delta is being written"
-            );
             *parts = Parts::default();
         });
     }
