@@ -398,7 +398,11 @@ impl Place for Filling<'_> {
 
     fn root(&mut self, node: &PageBytes) -> Result<(), DbError> {
         self.write_later(self.root, node)?;
-        self.write()
+        self.write()?;
+        // A visit that is due to a leaf which had this number may have read the empty one.
+        let pool = &self.core.trees.pool;
+        pool.forget(self.root, |_| ())?;
+        pool.is_on_device(self.root)
     }
 }
 

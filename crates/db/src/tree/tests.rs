@@ -424,3 +424,19 @@ fn leaves_that_were_written_before_they_were_split_again_and_again_are_cut_after
     let check = db.check().unwrap();
     assert!(check.findings.is_empty(), "{:?}", check.findings);
 }
+
+#[test]
+fn a_table_that_is_built_is_whole_though_its_root_had_a_number_that_is_due_for_a_visit() {
+    let db = open();
+    let trees = &db.core().trees;
+    let records = (0..400).map(|n| {
+        if n == 300 {
+            (0..trees.pages.used()).for_each(|page| trees.visits.note(page));
+            while trees.make_visit() {}
+        }
+        Ok::<_, DbError>((key(n), [7; 400]))
+    });
+    let table = db.ingest("t", 0.9, records).unwrap();
+    let look = db.begin_read().unwrap();
+    assert!((0..400).all(|n| look.get(table, &key(n)).unwrap() == Some(vec![7; 400])));
+}
