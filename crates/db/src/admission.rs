@@ -16,6 +16,7 @@
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
+use frostline_store::RoomFor;
 use parking_lot::MutexGuard;
 
 use crate::DbError;
@@ -77,7 +78,7 @@ impl Core {
             return too_large(needs.log_bytes, most);
         }
         let _reservation = self.reserve(&needs, writes, frees)?;
-        let _room = self.room_for(&mut needs, writes)?;
+        let _room = self.room_for(&mut needs, writes, frees)?;
         let bytes = needs.log_bytes;
         if !self.log_use(0).is_usual(bytes) {
             self.split_overfull()?;
@@ -86,18 +87,21 @@ impl Core {
         Ok(Admission { core: self, bytes, is_large, _reservation, _room })
     }
 
-    /// Makes sure of room for the pages that a commit changes.
+    /// Makes sure of room for the pages that a commit changes. What it frees pages with is shorter than
+    /// these.
     fn room_for(
         &self,
         needs: &mut SpaceEstimate,
         writes: &WriteSet,
+        frees: bool,
     ) -> Result<PageRoom<'_>, DbError> {
-        if let Some(room) = self.room_at_hand(needs.changed, needs.room)? {
+        let room = |needs: &SpaceEstimate| if frees { RoomFor::Last } else { needs.room };
+        if let Some(room) = self.room_at_hand(needs.changed, room(needs))? {
             return Ok(room);
         }
         // That is less than a checkpoint.
         *needs = SpaceEstimate::looked_up(&self.trees, writes)?;
-        self.page_room(needs.changed, needs.room)
+        self.page_room(needs.changed, room(needs))
     }
 
     /// Reserves pages.

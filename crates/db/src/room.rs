@@ -110,3 +110,36 @@ impl Drop for PageRoom<'_> {
         self.core.promised.lock().under_way -= self.pages;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use frostline_store::Cleaning;
+    use frostline_zone::{Device, Shape, in_memory};
+
+    use super::*;
+    use crate::{Create, Db, Options};
+
+    #[test]
+    fn a_table_is_deleted_where_there_is_no_room_for_any_other_commit() {
+        let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
+        let device: Arc<dyn Device> = in_memory(&shape).unwrap();
+        Db::create(&device, &Create { log_bytes: Some(4 << 20), ..Create::default() }).unwrap();
+        let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+        let db = Db::open(&device, &quiet).unwrap();
+        let table = db.create_table("t").unwrap();
+        let put = |n: u32| {
+            let mut transaction = db.begin().unwrap();
+            transaction.put(table, &n.to_be_bytes(), &[7; 500]).unwrap();
+            transaction.commit()
+        };
+        (0..1000).for_each(|n| put(n).unwrap());
+        let room = |pages| db.core().page_room(pages, RoomFor::Any);
+        let taken: Vec<_> =
+            [100, 1].into_iter().flat_map(|n| std::iter::from_fn(move || room(n).ok())).collect();
+        assert!(matches!(put(1000), Err(DbError::Full { .. })));
+        db.delete_table("t").unwrap();
+        drop(taken);
+    }
+}
