@@ -107,9 +107,9 @@ impl Core {
     /// Reserves pages.
     pub(crate) fn reserve_pages(&self, count: u32) -> Result<Reservation<'_>, DbError> {
         let pages = &self.trees.pages;
-        pages.reserve(count, self.pages_owed() as u32).or_else(|_| {
+        pages.reserve(count, self.pages_owed()).or_else(|_| {
             self.free_pages()?;
-            pages.reserve(count, self.pages_owed() as u32)
+            pages.reserve(count, self.pages_owed())
         })
     }
 
@@ -133,18 +133,18 @@ impl Core {
         }
         let pages = &self.trees.pages;
         if frees {
-            let reserve = || pages.reserve_to_free(needs.pages, self.pages_owed() as u32);
+            let reserve = || pages.reserve_to_free(needs.pages, self.pages_owed());
             let reservation = reserve().or_else(|_| {
                 self.split_overfull()?;
                 reserve()
             });
             return reservation.map(Some);
         }
-        match pages.reserve(needs.pages, self.pages_owed() as u32) {
+        match pages.reserve(needs.pages, self.pages_owed()) {
             Err(DbError::Full { .. }) => {
                 self.free_pages()?;
                 let needs = SpaceEstimate::looked_up(&self.trees, writes)?;
-                pages.reserve(needs.pages, self.pages_owed() as u32).map(Some)
+                pages.reserve(needs.pages, self.pages_owed()).map(Some)
             }
             reservation => reservation.map(Some),
         }

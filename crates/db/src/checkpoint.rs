@@ -103,9 +103,18 @@ impl Core {
     }
 
     /// Gives pages the changes that wait for them, and need the log from before `position`.
-    pub(crate) fn load_lacking(&self, position: u64) -> Result<(), DbError> {
+    fn load_lacking(&self, position: u64) -> Result<(), DbError> {
         self.trees.pool.load_lacking(position)?;
         self.trees.give_rows_before(position)
+    }
+
+    /// Gives all leaves what waits for them, if any may be overfull.
+    pub(crate) fn split_overfull(&self) -> Result<(), DbError> {
+        if self.pages_owed() > 0 {
+            self.load_lacking(CLEAN)?;
+            self.end_left_by_crash(CLEAN);
+        }
+        Ok(())
     }
 
     /// Writes all changed pages, and releases the log.

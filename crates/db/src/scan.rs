@@ -289,7 +289,7 @@ impl<'t, 'd> Scan<'t, 'd> {
             if slot.is_overflow() {
                 value.clear();
                 node.value(slot, &mut value);
-                // Who comes to a wrong one gets the error.
+                // A wrong one fails as it is given.
                 if let Ok((number, bytes)) = parse_overflow(&value) {
                     leaves.add_value(number, bytes);
                 }

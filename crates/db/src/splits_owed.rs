@@ -1,23 +1,22 @@
-//! What is kept for splits of leaves that are not in memory, and may have no room for what waits for
+//! Pages, room and log that are kept for splits of overfull leaves.
+//!
+//! These are leaves that are not in memory, and may have no room for what waits for them. They are
+//! split later than in the commits that add to them. Each commit reserves pages, room and log for
+//! splits. What it leaves to such a leaf stays kept: pages and room are counted here, and of the log it
+//! is the part that usual commits do not use. Before a larger commit all leaves get what waits for
 //! them.
 //!
-//! Their splits come after the commits that cause them. Each of these reserved pages, room and log
-//! for splits of its own, and what it did not use stays kept: pages and room as they are counted here,
-//! and that part of the log which usual commits do not use. Before a larger commit all leaves get what
-//! waits for them.
-//!
-//! A crash leaves such leaves to recovery, which does not know them from others. Until the log of
-//! that time is released, they count as many as there may be, and leave less to others.
+//! A crash leaves overfull leaves to recovery, which can't tell them from others. So all leaves for
+//! which something waits count then, until the log of that time is released.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::DbError;
 use crate::core::Core;
 use crate::pool::CLEAN;
 
 /// Pages that splits of a leaf may take: it is split again if a half has too little room.
-const PAGES: usize = 2;
+const PAGES: u32 = 2;
 
 /// Bytes that a split may log: both halves, and a part of a node above. Most log one half alone, so
 /// there is enough for those that are split again.
@@ -53,22 +52,12 @@ impl Core {
     }
 
     /// Pages that leaves which may be overfull take when they are split.
-    pub(crate) fn pages_owed(&self) -> usize {
-        PAGES * (self.trees.pool.overfull() + self.left.leaves.load(Relaxed))
+    pub(crate) fn pages_owed(&self) -> u32 {
+        PAGES * (self.trees.pool.overfull() + self.left.leaves.load(Relaxed)) as u32
     }
 
     /// Of these, the pages that the store keeps room for beside what it does for changed pages.
     pub(crate) fn room_owed(&self) -> u64 {
         self.left.leaves.load(Relaxed) as u64
-    }
-
-    /// Gives all leaves what waits for them, if any may be overfull.
-    pub(crate) fn split_overfull(&self) -> Result<(), DbError> {
-        if self.pages_owed() == 0 {
-            return Ok(());
-        }
-        self.load_lacking(CLEAN)?;
-        self.end_left_by_crash(CLEAN);
-        Ok(())
     }
 }

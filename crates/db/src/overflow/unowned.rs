@@ -119,7 +119,7 @@ impl Core {
         // One at a time: the log may ask for it while it is made room in for this.
         let Some(_one) = self.unowned.freeing.try_lock() else { return };
         let oldest = || self.trees.oldest_seen();
-        // What can't be freed keeps no others from it: they may make the room that it lacks.
+        // After a failure the others are freed all the same. They may make the room that it lacked.
         let mut tries = self.unowned.waiting.lock().len();
         let mut has_next = |tries| tries > 0 && self.unowned.has_next(which, oldest) && goes_on();
         while self.check().is_ok() && has_next(tries) {
@@ -205,15 +205,9 @@ impl Core {
         most: usize,
     ) -> Result<bool, DbError> {
         let mut way = Vec::new();
-        let mut page = tree.root;
-        let node = loop {
-            let node = self.trees.copy_page(page)?;
-            if Node::of(&node).level() <= 1 {
-                break node;
-            }
-            way.push((page, upper_of(&node)));
-            page = Node::of(&node).child(Node::of(&node).child_index(&tree.from));
-        };
+        let (page, node) = self.node_above_leaves(tree.root, &tree.from, |page, node| {
+            way.push((page, upper_of(node)));
+        })?;
         let mut transaction = Transaction::begin(self, Isolation::Snapshot)?;
         let mut freed = vec![page];
         let (mut upper, mut unowned) = (upper_of(&node), Vec::new());
@@ -260,22 +254,20 @@ impl Core {
             }
         }
     }
-}
 
-impl Core {
     /// Lets no changes wait any more for the leaves of a deleted table: they might be split for them
     /// while they are freed.
     fn end_waits(&self, tree: &DeletedTree) -> Result<(), DbError> {
         let mut from = Some(tree.from.clone());
         while let Some(key) = &from {
-            let node = self.node_above_leaves(tree.root, key)?;
+            let (_, node) = self.node_above_leaves(tree.root, key, |_, _| ())?;
             if Node::of(&node).level() == 0 {
                 return Ok(());
             }
             let leaves = || children(Node::of(&node)).skip(Node::of(&node).child_index(key));
             leaves().try_for_each(|leaf| self.end_waits_for(leaf, tree.has_overflow))?;
             // A leaf may have been split before.
-            let now = self.node_above_leaves(tree.root, key)?;
+            let (_, now) = self.node_above_leaves(tree.root, key, |_, _| ())?;
             if children(Node::of(&now)).eq(children(Node::of(&node))) {
                 from = upper_of(&now);
             }
@@ -295,14 +287,21 @@ impl Core {
         Ok(())
     }
 
-    /// The lowest node of a tree that is no leaf, or its only leaf, on the way to a key.
-    fn node_above_leaves(&self, root: u32, key: &[u8]) -> Result<Box<PageBytes>, DbError> {
+    /// The lowest node of a tree that is no leaf, or its only leaf, on the way to a key. `pass` gets
+    /// the nodes above it.
+    fn node_above_leaves(
+        &self,
+        root: u32,
+        key: &[u8],
+        mut pass: impl FnMut(u32, &PageBytes),
+    ) -> Result<(u32, Box<PageBytes>), DbError> {
         let mut page = root;
         loop {
             let node = self.trees.copy_page(page)?;
             if Node::of(&node).level() <= 1 {
-                return Ok(node);
+                return Ok((page, node));
             }
+            pass(page, &node);
             page = Node::of(&node).child(Node::of(&node).child_index(key));
         }
     }

@@ -38,7 +38,8 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
         self.loader.residency()
     }
 
-    /// What is known of the leaf; none if it is in a frame by now, or another leaf has its keys.
+    /// What the table tells of the leaf. Nothing if it is in a frame by now, or another leaf has its
+    /// keys.
     fn known(&self) -> Option<Known> {
         let known = self.residency().table().known(self.page);
         known.filter(|_| self.parent.is_unchanged())

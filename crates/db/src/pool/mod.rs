@@ -25,11 +25,11 @@
 //! | absent | `free_absent`, in recovery | unused |
 //! | unused, absent | `build`: it is written without a frame | absent |
 //!
-//! The table knows how many bytes an absent page has free, and all changes that wait for it fit in
-//! there. It also knows which keys of it may have references to long values; none waits. Before the page gets them, it fills the versions that snapshots need of these records.
-//! During a replay the free bytes of a page are unknown until it comes into a frame. If it has too
-//! few, changes wait on while it is in the frame. A descent splits such a page before it passes to
-//! it (`tree/overfull.rs`).
+//! The table knows how many bytes an absent page has free, and which of its keys may have references
+//! to long values: no reference waits. Before the page gets the changes that wait for it, it fills the
+//! versions that snapshots need of these records. It may have too little room for all of them. Then
+//! some wait on while it is in the frame. A descent splits such a page before it passes to it
+//! (`tree/overfull.rs`).
 //!
 //! # Which part owns what
 //!
@@ -209,7 +209,7 @@ impl Pool {
     }
 
     #[inline(always)]
-    pub(crate) fn residency(&self) -> &Residency {
+    fn residency(&self) -> &Residency {
         self.loader.residency()
     }
 

@@ -27,7 +27,7 @@ const _: () = assert!(PAGE_BYTES < 1 << ROOM_BITS, "a word has room for the byte
 /// The most frames that a table can number.
 pub(super) const MOST_FRAMES: usize = (KNOWN - FRAME) as usize;
 
-/// What is known of an absent page.
+/// What the table tells of an absent page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     /// It has so many bytes free for sure.
@@ -128,7 +128,7 @@ impl PageTable {
         matches!(self.residence(page), Ok(Residence::Loading))
     }
 
-    /// What is known of an absent page; none if it is not absent.
+    /// What the table tells of a page if it is absent, and nothing otherwise.
     pub(crate) fn known(&self, page: u32) -> Option<Known> {
         match self.residence(page) {
             Ok(Residence::Absent(known)) => Some(known),

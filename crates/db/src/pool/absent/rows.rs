@@ -210,7 +210,8 @@ impl Rows {
     /// True if [`Self::change`] does not need the page, which has this room.
     pub(crate) fn can_change(&self, key: &[u8], change: Change<'_>, room: Room) -> bool {
         let at = self.find(key);
-        self.is_in_place(at.as_ref(), change) || self.can_add(key, at.as_ref(), change, room)
+        let added = self.added_with(key, change);
+        self.is_in_place(at.as_ref(), change) || self.can_add(key, at.as_ref(), change, added, room)
     }
 
     /// True if a change leaves a record, which is known, as long as it is.
@@ -224,19 +225,23 @@ impl Rows {
         })
     }
 
-    /// True if a change of a record can wait, whatever the page has of it. If patches wait, the page
-    /// gets them first: snapshots may see the record as they leave it.
-    fn can_add(&self, key: &[u8], at: Option<&At>, change: Change<'_>, room: Room) -> bool {
+    /// True if a change of a record can wait, whatever the page has of it, with so many bytes that
+    /// are added then. If patches wait, the page gets them first: snapshots may see the record as they
+    /// leave it.
+    fn can_add(
+        &self,
+        key: &[u8],
+        at: Option<&At>,
+        change: Change<'_>,
+        added: usize,
+        room: Room,
+    ) -> bool {
         if !room.is_replay && at.is_some_and(|at| self.is_patched(at)) {
             return false;
         }
         let waiting = self.waiting_bytes() + HEAD + key.len() + change.value.len();
-        let fits = match change.kind {
-            WriteKind::Put => self.added_with(key, change) <= room.most as usize,
-            WriteKind::Overwrite | WriteKind::Patch | WriteKind::Delete => true,
-            WriteKind::PutOverflow => false,
-        };
-        fits && waiting <= MOST_WAITING
+        let fits = added <= room.most as usize && waiting <= MOST_WAITING;
+        fits && change.kind != WriteKind::PutOverflow
     }
 
     /// Makes the change of a record that the log has at `position`, after `keep` got a function
@@ -253,13 +258,13 @@ impl Rows {
         let known = at.as_ref().filter(|at| self.is_known(at));
         let value = known.map(|at| at.value..at.end);
         let in_place = self.is_in_place(known, change);
-        let is_made = in_place || self.can_add(key, at.as_ref(), change, room);
+        let added = if in_place { 0 } else { self.added_with(key, change) };
+        let is_made = in_place || self.can_add(key, at.as_ref(), change, added, room);
         if !is_made {
             return false;
         }
-        let is_added = !in_place && change.kind == WriteKind::Put;
-        let fills = is_added && self.added_with(key, change) > room.bytes as usize;
-        let mark = if fills || self.are_overfull() { OVERFULL } else { 0 };
+        let is_overfull = added > room.bytes as usize || self.are_overfull();
+        let mark = if is_overfull { OVERFULL } else { 0 };
         keep(&mut |before: &mut Vec<u8>| {
             let (found, value) = self.state(known?);
             before.extend_from_slice(value);
@@ -311,8 +316,11 @@ impl Rows {
     }
 
     /// Bytes of the page that all records take which are added to it, with one more: each may be
-    /// new there, or longer.
+    /// new there, or longer. None if the change adds none.
     fn added_with(&self, key: &[u8], change: Change<'_>) -> usize {
+        if change.kind != WriteKind::Put {
+            return 0;
+        }
         let is_added = |at: &At| {
             let marks = self.marks(at);
             marks & (ADDED | OVERWRITTEN) == ADDED && marks & (DELETED | GHOST) != DELETED
