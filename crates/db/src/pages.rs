@@ -120,6 +120,11 @@ impl Pages {
         self.state().freed.front().copied().filter(|&(position, _)| position <= durable)
     }
 
+    /// The position of the record that freed the first page which is not yet trimmed.
+    pub(crate) fn first_to_trim(&self) -> Option<u64> {
+        self.state().freed.front().map(|&(position, _)| position)
+    }
+
     /// A freed page was trimmed, and can be used again.
     pub(crate) fn trimmed(&self, freed: (u64, u32)) {
         let mut state = self.state();
@@ -341,7 +346,11 @@ mod tests {
         assert_eq!(pages.first_freed(), Some(5));
         pages.trimmed((15, second));
         assert_eq!(pages.first_freed(), Some(5));
+        assert_eq!(pages.first_to_trim(), Some(20));
         pages.trimmed((20, first));
         assert_eq!(pages.first_freed(), None);
+        let used = pages.take().unwrap();
+        pages.keep_log(used, 30);
+        assert_eq!((pages.first_freed(), pages.first_to_trim()), (Some(30), None));
     }
 }

@@ -262,6 +262,10 @@ impl Loader {
             self.load_into(0, pages.iter().copied(), false);
             for &page in pages.iter().filter(|&&page| residency.table().is_absent(page)) {
                 let loaded = self.load(page);
+                // It may have been freed meanwhile.
+                if residency.table().is_unused(page) {
+                    continue;
+                }
                 if is_lost(page, &loaded) {
                     residency.absent().drop_rows(page, |_| ());
                 } else {

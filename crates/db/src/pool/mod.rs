@@ -341,7 +341,7 @@ impl Pool {
 
     /// True if a page is not in use: it was freed.
     pub(crate) fn is_unused(&self, page: u32) -> bool {
-        matches!(self.residency().table().residence(page), Ok(Residence::Unused))
+        self.residency().table().is_unused(page)
     }
 
     /// A page that a node has as this child, if it is absent.

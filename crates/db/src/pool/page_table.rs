@@ -128,6 +128,11 @@ impl PageTable {
         matches!(self.residence(page), Ok(Residence::Loading))
     }
 
+    /// True if a page is not in use.
+    pub(crate) fn is_unused(&self, page: u32) -> bool {
+        matches!(self.residence(page), Ok(Residence::Unused))
+    }
+
     /// What the table tells of a page if it is absent, and nothing otherwise.
     pub(crate) fn known(&self, page: u32) -> Option<Known> {
         match self.residence(page) {

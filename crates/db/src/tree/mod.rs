@@ -104,7 +104,7 @@ impl Trees {
     pub(crate) fn take_page(&self) -> Result<u32, DbError> {
         loop {
             let taken = self.pages.take();
-            let Some(position) = self.pages.first_freed().filter(|_| taken.is_err()) else {
+            let Some(position) = self.pages.first_to_trim().filter(|_| taken.is_err()) else {
                 return taken;
             };
             self.wal().wait(position)?;
