@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use crate::DbError;
+use crate::layout::{CATALOG, OVERFLOW_TREE};
 
 /// Tables that there can be.
 pub(crate) const MOST_TABLES: usize = 4096;
@@ -107,7 +108,7 @@ impl Catalog {
 
     /// Takes a table over from its entry. Snapshots before `since` see nothing of it.
     pub(crate) fn add(&self, name: &[u8], entry: &[u8], since: u64) -> Result<Table, DbError> {
-        let wrong = || DbError::Page { page: crate::layout::CATALOG, what: "names no table" };
+        let wrong = || DbError::Page { page: CATALOG, what: "names no table" };
         let entry: &[u8; ENTRY] = entry.try_into().map_err(|_| wrong())?;
         let field = |at: usize| {
             u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]])
@@ -145,6 +146,12 @@ impl Catalog {
     pub(crate) fn name(&self, table: Table) -> Option<String> {
         let names = self.names.read();
         names.iter().find(|(_, other)| *other == table).map(|(name, _)| name.clone())
+    }
+
+    /// True if a tree is of a table that is not deleted, or of none.
+    pub(crate) fn has_tree(&self, root: u32) -> bool {
+        let is_of_none = matches!(root, CATALOG | OVERFLOW_TREE);
+        is_of_none || self.names.read().iter().any(|(_, table)| table.root == root)
     }
 
     /// Gives a table another name.

@@ -23,8 +23,11 @@ impl Core {
         for ghost in std::iter::from_fn(|| self.trees.versions.next_ghost()).take(most) {
             ghosts += 1;
             // If its page can't be read, the ghost stays. No snapshot sees it, nothing was changed,
-            // and the next access that needs the page, or the log, gets the error.
-            if let Err(error) = self.trees.purge(ghost.tree, &ghost.key) {
+            // and the next access that needs the page, or the log, gets the error. The pages of a
+            // deleted table may be free by now.
+            if let Err(error) = self.trees.purge(ghost.tree, &ghost.key)
+                && self.catalog.has_tree(ghost.tree)
+            {
                 self.ghosts_left.fetch_add(1, Relaxed);
                 tracing::warn!(tree = ghost.tree, %error, "a deleted record stays in its page");
             }

@@ -37,6 +37,15 @@ struct State {
     pinned: BTreeMap<u64, usize>,
 }
 
+/// What there is to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Take {
+    /// A page that is not in use.
+    Page(u32),
+    /// Pages that have to be trimmed before: the record at this position freed the first of them.
+    Trim(u64),
+}
+
 /// A reservation of pages that a commit may need.
 pub(crate) struct Reservation<'p> {
     pages: &'p Pages,
@@ -77,17 +86,20 @@ impl Pages {
         state.next - unused
     }
 
-    /// A page that is not in use.
-    pub(crate) fn take(&self) -> Result<u32, DbError> {
+    /// A page that is not in use, if it need not be trimmed.
+    pub(crate) fn take(&self) -> Result<Take, DbError> {
         let mut state = self.state();
         if let Some(page) = state.free.pop() {
-            return Ok(page);
+            return Ok(Take::Page(page));
         }
-        if state.next == self.limit {
-            return Err(DbError::Full { pages: self.limit });
+        if state.next < self.limit {
+            state.next += 1;
+            return Ok(Take::Page(state.next - 1));
         }
-        state.next += 1;
-        Ok(state.next - 1)
+        match state.freed.front() {
+            Some(&(position, _)) => Ok(Take::Trim(position)),
+            None => Err(DbError::Full { pages: self.limit }),
+        }
     }
 
     /// Takes back a page that was taken, and then not used.
@@ -118,11 +130,6 @@ impl Pages {
     /// caller trims it and calls [`Pages::trimmed`]; until then the log is needed.
     pub(crate) fn next_freed(&self, durable: u64) -> Option<(u64, u32)> {
         self.state().freed.front().copied().filter(|&(position, _)| position <= durable)
-    }
-
-    /// The position of the record that freed the first page which is not yet trimmed.
-    pub(crate) fn first_to_trim(&self) -> Option<u64> {
-        self.state().freed.front().map(|&(position, _)| position)
     }
 
     /// A freed page was trimmed, and can be used again.
@@ -292,6 +299,13 @@ impl Drop for Reservation<'_> {
 mod tests {
     use super::*;
 
+    fn take(pages: &Pages) -> u32 {
+        match pages.take() {
+            Ok(Take::Page(page)) => page,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn pages_are_used_again_once_they_were_trimmed() {
         let pages = Pages::new(4);
@@ -299,16 +313,17 @@ mod tests {
         used.set(1, true).unwrap();
         assert!(used.set(4, true).is_err());
         pages.begin(&used);
-        assert_eq!([pages.take(), pages.take(), pages.take()].map(Result::unwrap), [0, 2, 3]);
+        assert_eq!([take(&pages), take(&pages), take(&pages)], [0, 2, 3]);
         assert!(matches!(pages.take(), Err(DbError::Full { pages: 4 })));
         pages.free(20, 2);
         pages.free(10, 1);
+        assert_eq!(pages.take().unwrap(), Take::Trim(10));
         assert_eq!((pages.used(), pages.first_freed()), (2, Some(10)));
         assert_eq!(pages.next_freed(9), None);
         assert_eq!(pages.next_freed(15), Some((10, 1)));
         assert_eq!((pages.used(), pages.first_freed()), (2, Some(10)));
         pages.trimmed((10, 1));
-        assert_eq!((pages.take().unwrap(), pages.first_freed()), (1, Some(20)));
+        assert_eq!((take(&pages), pages.first_freed()), (1, Some(20)));
     }
 
     #[test]
@@ -339,18 +354,16 @@ mod tests {
     fn a_freed_page_needs_the_log_from_its_first_change_that_the_device_lacks() {
         let pages = Pages::new(10);
         pages.begin(&Used::none(10));
-        let (first, second) = (pages.take().unwrap(), pages.take().unwrap());
+        let (first, second) = (take(&pages), take(&pages));
         pages.keep_log(first, 5);
         pages.free(20, first);
         pages.free(15, second);
         assert_eq!(pages.first_freed(), Some(5));
         pages.trimmed((15, second));
         assert_eq!(pages.first_freed(), Some(5));
-        assert_eq!(pages.first_to_trim(), Some(20));
         pages.trimmed((20, first));
         assert_eq!(pages.first_freed(), None);
-        let used = pages.take().unwrap();
-        pages.keep_log(used, 30);
-        assert_eq!((pages.first_freed(), pages.first_to_trim()), (Some(30), None));
+        pages.keep_log(take(&pages), 30);
+        assert_eq!(pages.first_freed(), Some(30));
     }
 }

@@ -179,16 +179,23 @@ impl Core {
         if is_last {
             transaction.set(OVERFLOW_TREE, &head_key(number), WriteKind::Delete, &[])?;
         }
-        self.give(transaction, freed)?;
+        self.give(transaction, freed, || ())?;
         Ok(is_last)
     }
 
-    /// Commits a transaction after which pages are free.
-    fn give(&self, mut transaction: Transaction<'_>, freed: Vec<Run>) -> Result<u64, DbError> {
+    /// Commits a transaction after which pages are free. Once it is committed, and before the pages
+    /// can be used again, `committed` is called.
+    fn give(
+        &self,
+        mut transaction: Transaction<'_>,
+        freed: Vec<Run>,
+        committed: impl FnOnce(),
+    ) -> Result<u64, DbError> {
         transaction.also(Also::Gives(freed.clone()));
         // Until they are noted as freed, which needs the log as well.
         let _pinned = Pinned::from_now(self);
         let position = transaction.commit_soon()?.0;
+        committed();
         for page in freed.into_iter().flat_map(Run::pages) {
             self.trees.pool.forget(page, |from| self.trees.pages.keep_log(page, from))?;
             self.trees.pages.free(position, page);
@@ -241,17 +248,18 @@ impl Core {
                 transaction.set(OVERFLOW_TREE, &key, WriteKind::Put, &rest.encode())?;
             }
         }
-        let position = self.give(transaction, Run::of(&freed))?;
+        let position = self.give(transaction, Run::of(&freed), || {
+            if rest.is_none() {
+                self.catalog.forget(tree.root);
+            }
+        })?;
         unowned.into_iter().for_each(|value| self.unowned.add(position, value));
         match rest {
             Some(rest) => {
                 *tree = rest;
                 Ok(false)
             }
-            None => {
-                self.catalog.forget(tree.root);
-                Ok(true)
-            }
+            None => Ok(true),
         }
     }
 

@@ -31,7 +31,7 @@ use frostline_store::Store;
 use crate::DbError;
 use crate::mvcc::{CommitWindow, PendingCommit, Validated, Versions, WriteSet};
 use crate::node::{Fences, NodeMut};
-use crate::pages::Pages;
+use crate::pages::{Pages, Take};
 use crate::pool::{ExclusiveGuard, FreeFrame, Pool};
 use crate::space::PageSpace;
 use crate::wal::Wal;
@@ -103,12 +103,13 @@ impl Trees {
     /// first. No latch may be held.
     pub(crate) fn take_page(&self) -> Result<u32, DbError> {
         loop {
-            let taken = self.pages.take();
-            let Some(position) = self.pages.first_to_trim().filter(|_| taken.is_err()) else {
-                return taken;
-            };
-            self.wal().wait(position)?;
-            self.trim_freed()?;
+            match self.pages.take()? {
+                Take::Page(page) => return Ok(page),
+                Take::Trim(position) => {
+                    self.wal().wait(position)?;
+                    self.trim_freed()?;
+                }
+            }
         }
     }
 

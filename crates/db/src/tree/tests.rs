@@ -6,6 +6,7 @@ use frostline_store::{Cleaning, Format};
 use frostline_zone::{Device, Fault, Faulty, Shape, in_memory};
 
 use crate::mvcc::{Change, WriteKind, WriteSet};
+use crate::pages::Take;
 use crate::tree::SpaceEstimate;
 use crate::wal::WalError;
 use crate::{Create, Db, DbError, Direction, Options, Table};
@@ -246,13 +247,36 @@ fn a_table_gets_a_page_that_was_freed_if_there_is_no_other() {
     (0..end).step_by(50).for_each(|from| delete(&db, table, from..(from + 50).min(end)));
     let pages = &db.core().trees.pages;
     // All pages that are free without trimming are taken.
-    let taken: Vec<u32> = std::iter::from_fn(|| pages.take().ok()).collect();
+    let untrimmed = || match pages.take() {
+        Ok(Take::Page(page)) => Some(page),
+        _ => None,
+    };
+    let taken: Vec<u32> = std::iter::from_fn(untrimmed).collect();
     assert!(pages.first_freed().is_some(), "nothing is freed");
     let made = db.create_table("another").unwrap();
     taken.into_iter().for_each(|page| pages.give_back(page));
     put(&db, made, 0..50).unwrap();
     let check = db.check().unwrap();
     assert!(check.findings.is_empty(), "{:?}", check.findings);
+}
+
+#[test]
+fn who_takes_a_page_gets_one_while_others_free_and_trim_as_many_as_they_take() {
+    const THREADS: usize = 4;
+    let db = open();
+    let trees = &db.core().trees;
+    let position = trees.wal().durable();
+    let pages: Vec<u32> = std::iter::from_fn(|| trees.take_page().ok()).collect();
+    pages[..THREADS].iter().for_each(|&page| trees.pages.free(position, page));
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..5000 {
+                    trees.pages.free(position, trees.take_page().unwrap());
+                }
+            });
+        }
+    });
 }
 
 #[test]
