@@ -106,7 +106,7 @@ impl Core {
     }
 
     /// Gives pages the changes that wait for them, and need the log from before `position`.
-    fn load_lacking(&self, position: u64) -> Result<(), DbError> {
+    pub(crate) fn load_lacking(&self, position: u64) -> Result<(), DbError> {
         self.trees.pool.load_lacking(position)?;
         self.trees.give_rows_before(position)
     }

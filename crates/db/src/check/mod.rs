@@ -12,6 +12,7 @@ use crate::core::Core;
 use crate::layout::{CATALOG, LABEL_PAGE, OVERFLOW_TREE};
 use crate::overflow::DeletedTree;
 use crate::pages::Used;
+use crate::pool::CLEAN;
 use crate::{Db, DbError};
 use overflow::LongValues;
 use tree::Walk;
@@ -112,6 +113,8 @@ impl Db {
         core.make_all_visits()?;
         // No page changes its place meanwhile.
         let _no_visits = core.trees.visits.pause();
+        // Nor is a leaf split, for changes that waited for it.
+        core.load_lacking(CLEAN)?;
         core.write_all()?;
         let mut check = Check::default();
         let mut reached = Used::none(core.trees.pages.limit());

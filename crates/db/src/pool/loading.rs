@@ -11,7 +11,7 @@ use frostline_zone::AlignedBuf;
 use super::PoolCounters;
 use super::absent::CachedDelta;
 use super::evictor::Evictor;
-use super::frames::FreeFrame;
+use super::frames::{CLEAN, FreeFrame};
 use super::residency::{Arrival, Residency};
 use super::writeback::is_lost;
 use crate::DbError;
@@ -262,8 +262,9 @@ impl Loader {
             self.load_into(0, pages.iter().copied(), false);
             for &page in pages.iter().filter(|&&page| residency.table().is_absent(page)) {
                 let loaded = self.load(page);
-                // It may have been freed meanwhile.
-                if residency.table().is_unused(page) {
+                // It may have been freed meanwhile, and be used again.
+                let is_freed = residency.table().is_unused(page);
+                if is_freed || residency.absent().lacks_from(page) == CLEAN {
                     continue;
                 }
                 if is_lost(page, &loaded) {
