@@ -122,6 +122,10 @@ impl Core {
 
     /// Writes all changed pages, and releases the log.
     pub(crate) fn write_all(&self) -> Result<(), DbError> {
+        // What is being changed is latched, and would not be written.
+        if let Some(last) = self.trees.window.last_open() {
+            self.trees.window.wait(last, || self.check().is_err());
+        }
         let wal = self.trees.wal();
         wal.wait(wal.end())?;
         self.checkpoint_to(CLEAN)

@@ -153,6 +153,11 @@ impl CommitWindow {
         self.records().open.front().map(|record| record.position)
     }
 
+    /// Records up to here may not be complete.
+    pub(crate) fn last_open(&self) -> Option<u64> {
+        self.records().open.back().map(|record| record.position)
+    }
+
     /// Waits until all records up to `position` are complete; false if `is_in_vain` says that the
     /// thread of one of them has failed.
     pub(crate) fn wait(&self, position: u64, is_in_vain: impl Fn() -> bool) -> bool {
@@ -276,6 +281,7 @@ mod tests {
         let (a, b, c) = (window.enter(10), window.enter(20), window.enter(30));
         drop(b);
         assert_eq!((window.complete(), window.first_open()), (5, Some(10)));
+        assert_eq!(window.last_open(), Some(30));
         drop(a);
         assert_eq!((window.complete(), window.first_open()), (20, Some(30)));
         drop(c);
