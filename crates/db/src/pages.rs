@@ -207,6 +207,9 @@ pub(crate) struct Used {
     /// Pages that were freed with changes that the device lacks: the log position of the first
     /// change of each.
     changed: BTreeMap<u32, u64>,
+    /// Pages in use that were freed before, and then taken by a record at this position. The store
+    /// may have what they were before that.
+    taken: BTreeMap<u32, u64>,
 }
 
 /// A page is in use; was in use before; is in the store; has a content. None of these: it was never
@@ -219,7 +222,12 @@ const FILLED: u8 = 8;
 impl Used {
     /// No page of `pages`.
     pub(crate) fn none(pages: u32) -> Self {
-        Used { pages: vec![0; pages as usize], end: 0, changed: BTreeMap::new() }
+        Used {
+            pages: vec![0; pages as usize],
+            end: 0,
+            changed: BTreeMap::new(),
+            taken: BTreeMap::new(),
+        }
     }
 
     /// True if the page is in use.
@@ -246,6 +254,18 @@ impl Used {
         Ok(())
     }
 
+    /// A page was freed before a record at `position` took it. What it was taken for is not in the
+    /// log. The store has a content of before if that is lost as the page was freed again: an earlier
+    /// recovery may have written it.
+    pub(crate) fn take_freed(&mut self, page: u32, position: u64) {
+        self.taken.insert(page, position);
+    }
+
+    /// The position from which on a content of the page is the one that it was taken for.
+    pub(crate) fn taken_at(&self, page: u32) -> u64 {
+        self.taken.get(&page).copied().unwrap_or(0)
+    }
+
     fn is(&self, page: u32, state: u8) -> bool {
         self.pages.get(page as usize).is_some_and(|states| states & state != 0)
     }
@@ -261,6 +281,7 @@ impl Used {
     pub(crate) fn set(&mut self, page: u32, used: bool) -> Result<(), DbError> {
         let what = "is beyond the database";
         let entry = self.pages.get_mut(page as usize).ok_or(DbError::Page { page, what })?;
+        self.taken.remove(&page);
         if used {
             *entry = *entry & STORED | NOW | FILLED;
             self.end = self.end.max(page + 1);

@@ -227,8 +227,11 @@ fn redo_change(
             runs.into_iter().flat_map(Run::pages).try_for_each(|page| {
                 used.take(page)?;
                 // What it is taken for may be on the device, and is not in the log.
-                let was_freed = used.is_stored(page) && trees.pool.is_unused(page);
-                if was_freed { trees.pool.is_on_device(page) } else { Ok(()) }
+                if !used.is_stored(page) || !trees.pool.is_unused(page) {
+                    return Ok(());
+                }
+                used.take_freed(page, position);
+                trees.pool.is_on_device(page)
             })
         }
         GIVE => {
@@ -271,7 +274,8 @@ mod tests {
     use frostline_store::Cleaning;
     use frostline_zone::{Shape, in_memory};
 
-    use crate::{Create, Db, Options};
+    use crate::node::PAGE_BYTES;
+    use crate::{Create, Db, DbError, Options};
 
     #[test]
     fn the_log_of_pages_that_recovery_made_anew_is_kept_until_the_device_has_them() {
@@ -314,5 +318,53 @@ mod tests {
             db.core().checkpoint_eighth().unwrap();
             db.core().trees.wal().wait(db.core().trees.wal().end()).unwrap();
         }
+    }
+
+    #[test]
+    fn a_page_that_an_interrupted_recovery_wrote_as_it_was_before_it_was_taken_is_not_split() {
+        let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
+        let device = in_memory(&shape).unwrap();
+        Db::create(&device, &Create { log_bytes: Some(4 << 20), ..Create::default() }).unwrap();
+        let options =
+            Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+        let db = Db::open(&device, &options).unwrap();
+        let put = |table, numbers: &mut dyn Iterator<Item = u32>| {
+            for n in numbers {
+                let mut transaction = db.begin().unwrap();
+                transaction.put(table, &n.to_be_bytes(), &[7; 400]).unwrap();
+                transaction.commit_soon().unwrap();
+            }
+        };
+        let free = |name| {
+            db.delete_table(name).unwrap();
+            db.core().purge_all();
+            db.core().trees.trim_freed().unwrap();
+        };
+        // Pages of a first table, as they were.
+        let first = db.create_table("first").unwrap();
+        put(first, &mut (0..300));
+        let trees = &db.core().trees;
+        let before = trees.pages.used();
+        let old: Vec<_> = (3..before).map(|page| (page, trees.copy_page(page).unwrap())).collect();
+        free("first");
+        // They are taken for another table, split, and freed again.
+        let records = (300..900).map(|n: u32| Ok::<_, DbError>(((4 * n).to_be_bytes(), [7; 400])));
+        let second = db.ingest("second", 1.0, records).unwrap();
+        put(second, &mut (300..900).step_by(4).map(|n| 4 * n + 1));
+        db.core().split_overfull().unwrap();
+        free("second");
+        // A recovery that went as far as to the first table, and was cut off.
+        for (page, content) in &old {
+            let mut bytes = [0; PAGE_BYTES];
+            content.copy_to(&mut bytes);
+            trees.store().write(trees.space().first + page, &bytes).unwrap();
+        }
+        trees.store().sync().unwrap();
+        trees.wal().wait(trees.wal().end()).unwrap();
+        drop(db);
+        let db = Db::open(&device, &options).unwrap();
+        assert!(db.recovered().structure > 60, "{:?}", db.recovered());
+        let check = db.check().unwrap();
+        assert!(check.findings.is_empty(), "{:?}", check.findings);
     }
 }

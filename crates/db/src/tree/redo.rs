@@ -170,7 +170,8 @@ impl Trees {
         }
         loop {
             let seen = self.look_until_found(page)?;
-            if seen.node().position() >= position {
+            let found = seen.node().position();
+            if found >= position || found < used.taken_at(page) {
                 return Ok(None);
             }
             if let Some(held) = seen.lock() {
