@@ -119,10 +119,10 @@ impl Db {
         let mut check = Check::default();
         let mut reached = Used::none(core.trees.pages.limit());
         reached.set(LABEL_PAGE, true)?;
-        let mut long_values = LongValues::default();
         // A table whose pages are being freed is no whole tree any more.
-        let (mut is_complete, deleted) = (true, core.unowned.trees());
-        is_complete &= deleted.iter().all(|tree| tree.from.is_empty());
+        let deleted = core.unowned.trees();
+        let mut is_complete = deleted.iter().all(|tree| tree.from.is_empty());
+        let mut long_values = LongValues::new(!is_complete);
         for (table, root) in roots(core, &deleted) {
             let mut walk = Walk::new(&core.trees, root, &mut reached);
             walk.tree(&mut |page, record| match root {

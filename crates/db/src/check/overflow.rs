@@ -21,6 +21,9 @@ pub(super) struct LongValues {
     by_number: BTreeMap<u64, LongValue>,
     /// Pages of values, by the number of the value.
     runs: Vec<(u64, Run)>,
+    /// Of a deleted table some leaves are free: the others are not walked, and their values seem to
+    /// have no record.
+    has_half_freed: bool,
 }
 
 struct LongValue {
@@ -34,6 +37,11 @@ struct LongValue {
 }
 
 impl LongValues {
+    /// No values yet.
+    pub(super) fn new(has_half_freed: bool) -> Self {
+        LongValues { has_half_freed, ..Default::default() }
+    }
+
     /// The number of long values.
     pub(super) fn count(&self) -> u64 {
         self.by_number.values().filter(|value| value.page.is_some()).count() as u64
@@ -83,7 +91,7 @@ impl LongValues {
             return None;
         }
         let Some(value) = self.by_number.get_mut(&number) else {
-            return wrong("no record has this value");
+            return if self.has_half_freed { None } else { wrong("no record has this value") };
         };
         let rest = value.bytes.saturating_sub(n * PIECE).min(PIECE);
         if n != value.found || record.value.len() != rest || record.is_overflow {

@@ -349,3 +349,43 @@ impl Transaction<'_> {
         Ok(in_pages)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use frostline_store::Cleaning;
+    use frostline_zone::{Shape, in_memory};
+
+    use super::{MOST_WRITES, Unfreed};
+    use crate::{Create, Db, Options};
+
+    #[test]
+    fn a_check_finds_nothing_wrong_in_a_deleted_table_that_is_half_freed() {
+        let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
+        let device = in_memory(&shape).unwrap();
+        Db::create(&device, &Create::default()).unwrap();
+        let options =
+            Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+        let db = Db::open(&device, &options).unwrap();
+        let table = db.create_table("t").unwrap();
+        // More pieces than are deleted together.
+        for n in (0..MOST_WRITES[0] as u32 + 500).step_by(50) {
+            let mut transaction = db.begin().unwrap();
+            for n in n..n + 50 {
+                transaction.put(table, &n.to_be_bytes(), &[n as u8; 1000]).unwrap();
+            }
+            transaction.commit_soon().unwrap();
+        }
+        db.delete_table("t").unwrap();
+        let (core, mut steps) = (db.core(), 0..1);
+        core.free_unowned(Unfreed::All, || steps.next().is_some());
+        assert!(!core.unowned.trees()[0].from.is_empty());
+        // Another thread frees the rest.
+        let other = core.unowned.freeing.lock();
+        let check = db.check().unwrap();
+        assert!(check.findings.is_empty(), "{:?}", check.findings);
+        drop(other);
+        let check = db.check().unwrap();
+        assert!(check.findings.is_empty(), "{:?}", check.findings);
+        assert!(core.unowned.trees().is_empty());
+    }
+}
