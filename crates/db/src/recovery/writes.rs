@@ -4,6 +4,8 @@
 //! next write mostly goes to the leaf of the one before. So leaves are looked for, loaded and
 //! evicted once for many writes. A write that a later one hides is not made at all.
 
+use std::collections::BTreeMap;
+
 use crate::DbError;
 use crate::mvcc::{Change, WriteKind};
 use crate::record::{LoggedWrite, LoggedWrites, Malformed};
@@ -15,7 +17,8 @@ struct WaitingWrite {
     kind: WriteKind,
     key_len: u16,
     value_len: u32,
-    /// The first bytes of the key, as a number that is ordered as they are.
+    /// The first bytes of the key behind those that all keys of its tree begin with here, as a
+    /// number that is ordered as they are: none before the writes are sorted.
     key_start: u64,
     /// Where the key is; the value is behind it. Later writes lie behind.
     at: usize,
@@ -97,7 +100,7 @@ impl WaitingWrites {
                 kind: change.kind,
                 key_len: key.len() as u16,
                 value_len: change.value.len() as u32,
-                key_start: key_start(key),
+                key_start: 0,
                 at,
                 position,
             });
@@ -129,6 +132,7 @@ impl WaitingWrites {
 
     /// Brings them into the order of trees, keys and log, without those that are hidden.
     fn sort(&mut self) {
+        self.set_key_starts();
         let bytes = &self.bytes;
         self.writes.sort_unstable_by(|a, b| {
             let by_start = (b.tree, b.key_start).cmp(&(a.tree, a.key_start));
@@ -140,6 +144,21 @@ impl WaitingWrites {
             is_one && newer.hides(older, bytes)
         });
         self.writes.reverse();
+    }
+
+    /// Keys of a tree often begin alike, and that says nothing of their order.
+    fn set_key_starts(&mut self) {
+        // The first key of each tree, and how many of its bytes all others begin with.
+        let mut shared: BTreeMap<u32, (&[u8], usize)> = BTreeMap::new();
+        for write in &self.writes {
+            let key = write.key(&self.bytes);
+            let (first, len) = shared.entry(write.tree).or_insert((key, key.len()));
+            *len = first[..*len].iter().zip(key).take_while(|(a, b)| a == b).count();
+        }
+        for write in &mut self.writes {
+            let (_, len) = shared[&write.tree];
+            write.key_start = key_start(&write.key(&self.bytes)[len..]);
+        }
     }
 
     /// Loads leaves that the next writes need, from that at `from` on. Returns the index behind
@@ -232,6 +251,30 @@ mod tests {
             (7, long, WriteKind::Delete, 12),
         ];
         assert_eq!(sorted, expected);
+    }
+
+    #[test]
+    fn keys_that_begin_alike_are_sorted_as_they_are() {
+        let mut waiting = WaitingWrites::new(1 << 20);
+        let keys: [&[u8]; 6] = [
+            b"a long beginning",
+            b"a long beginning\0",
+            b"a long beginning\0\0end",
+            b"a long b",
+            b"a long c",
+            b"a long beginning of eight bytes and more",
+        ];
+        let (mut writes, mut record) = (WriteSet::default(), Vec::new());
+        for key in keys {
+            writes.set(7, key, WriteKind::Put, b"value");
+            writes.set(8, &key[3..], WriteKind::Put, b"value");
+        }
+        put_writes(&writes, &mut record);
+        waiting.add(10, &record, |_, _| true).unwrap();
+        waiting.sort();
+        let sorted = waiting.writes.iter().map(|write| (write.tree, write.key(&waiting.bytes)));
+        let sorted: Vec<_> = sorted.collect();
+        assert!(sorted.len() == 2 * keys.len() && sorted.is_sorted(), "{sorted:?}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::engine::metadata::Metadata;
 use crate::format::LeafAt;
 use crate::format::leaf::Leaf;
 use crate::state::State;
-use crate::state::map_cache::{Evicted, MappedRecord, Position};
+use crate::state::map_cache::{Evicted, MapCache, MappedRecord, Position};
 use crate::state::mapped_page::MappedPage;
 use crate::sync::{Mutex, MutexGuard};
 
@@ -151,27 +151,40 @@ impl MapLoader {
     }
 
     /// The records whose places a leaf has: the LBA, the place and the sum of each. The place of
-    /// one whose content is lost is in zone 0. A leaf that is not in memory is read, and let go of
-    /// again: most walks over the map need a leaf once.
+    /// one whose content is lost is in zone 0.
     pub(crate) fn records_of_leaf(&self, leaf: u32) -> Result<Vec<(u64, Extent, u32)>, StoreError> {
-        let records = |state: &State, bytes: &Leaf| {
+        self.look_into(leaf, |map, bytes| {
             let of_record =
                 |MappedRecord { lba, slot, units, sum }| (lba, Extent { slot, units }, sum);
-            state.map().records(leaf, bytes).map(of_record).collect()
-        };
+            map.records(leaf, bytes).map(of_record).collect()
+        })
+    }
+
+    /// The pages that a leaf has, in order.
+    pub(crate) fn pages_of_leaf(&self, leaf: u32) -> Result<Vec<u32>, StoreError> {
+        self.look_into(leaf, |map, bytes| map.pages(leaf, bytes).collect())
+    }
+
+    /// What `look` finds in a leaf. One that is not in memory is read, and let go of again: most
+    /// walks over the map need a leaf once.
+    fn look_into<T: Default>(
+        &self,
+        leaf: u32,
+        look: impl Fn(&MapCache, &Leaf) -> T,
+    ) -> Result<T, StoreError> {
         loop {
             let state = self.core.state()?;
             let (map, at) = (state.map(), state.map().at(leaf));
             match map.get(leaf) {
-                Some(bytes) => return Ok(records(&state, bytes)),
-                None if at.page == 0 => return Ok(Vec::new()),
+                Some(bytes) => return Ok(look(map, bytes)),
+                None if at.page == 0 => return Ok(T::default()),
                 None => drop(state),
             }
             let read = self.read_leaf(leaf, at);
             let state = self.core.state()?;
             // It may have been loaded, or written elsewhere, meanwhile.
             if !state.map().has(leaf) && state.map().at(leaf) == at {
-                return Ok(records(&state, &self.check_leaf(&state, leaf, read?)?));
+                return Ok(look(state.map(), &self.check_leaf(&state, leaf, read?)?));
             }
         }
     }

@@ -448,9 +448,7 @@ impl Reader {
         while let Some(leaf) =
             self.loader.next_leaf(next)?.filter(|&leaf| leaf <= end / self.core.layout.leaf.pages())
         {
-            let lbas = self.loader.records_of_leaf(leaf)?.into_iter().map(|(lba, ..)| lba);
-            let pages =
-                lbas.filter(|&lba| !self.core.layout.sizes.is_delta(lba)).map(|lba| lba as u32);
+            let pages = self.loader.pages_of_leaf(leaf)?.into_iter();
             pages.filter(|page| (range.start..end).contains(page)).for_each(&mut *visit);
             next = leaf + 1;
         }

@@ -176,6 +176,17 @@ pub(crate) struct LeafRow {
     pub sum: u32,
 }
 
+/// What a leaf has of a record but for the scheme's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LeafPlace {
+    /// Its slot.
+    pub slot: Slot,
+    /// Its units.
+    pub units: u32,
+    /// Its sum.
+    pub sum: u32,
+}
+
 impl LeafRow {
     /// That of a record that is not there.
     pub(crate) fn none() -> LeafRow {
@@ -260,12 +271,17 @@ impl Leaf {
     }
 
     fn row_at(&self, shape: LeafShape, at: usize) -> LeafRow {
-        let row = &self.0[at..at + shape.row()];
-        let (slot, units) = shape.decode(self.place_at(shape, at));
-        let sum = bytemuck::pod_read_unaligned(&row[shape.place..shape.place + SUM]);
+        let LeafPlace { slot, units, sum } = self.record_at(shape, at);
+        let state = &self.0[at + shape.place + SUM..at + shape.row()];
         let mut page = StoredState::zeroed();
-        bytemuck::bytes_of_mut(&mut page)[..shape.state].copy_from_slice(&row[shape.place + SUM..]);
+        bytemuck::bytes_of_mut(&mut page)[..shape.state].copy_from_slice(state);
         LeafRow { entry: PageEntry { slot, page }, units, sum }
+    }
+
+    fn record_at(&self, shape: LeafShape, at: usize) -> LeafPlace {
+        let (slot, units) = shape.decode(self.place_at(shape, at));
+        let sum = bytemuck::pod_read_unaligned(&self.0[at + shape.place..][..SUM]);
+        LeafPlace { slot, units, sum }
     }
 
     fn place_at(&self, shape: LeafShape, at: usize) -> u64 {
@@ -318,13 +334,18 @@ impl Leaf {
         images.chain((0..self.changes(shape)).map(change))
     }
 
-    /// The rows of the records that are there: first those of images, then the others.
-    pub(crate) fn rows(
+    /// The records that are there: first images, then the others.
+    pub(crate) fn records(
         &self,
         shape: LeafShape,
-    ) -> impl Iterator<Item = (usize, RecordKind, LeafRow)> + '_ {
+    ) -> impl Iterator<Item = (usize, RecordKind, LeafPlace)> + '_ {
         let there = self.places(shape).filter(move |&(at, ..)| self.place_at(shape, at) != 0);
-        there.map(move |(at, index, kind)| (index, kind, self.row_at(shape, at)))
+        there.map(move |(at, index, kind)| (index, kind, self.record_at(shape, at)))
+    }
+
+    /// The pages whose image is there.
+    pub(crate) fn pages(&self, shape: LeafShape) -> impl Iterator<Item = usize> + '_ {
+        (0..shape.pages as usize).filter(move |i| self.place_at(shape, i * shape.row()) != 0)
     }
 
     /// Shows the states of the records that are there, to be changed.
@@ -423,9 +444,13 @@ mod tests {
                 let count = leaf.append_pages(&mut pages) as usize;
                 assert!(count * PAGE == pages.len() && count <= shape.most_pages());
                 leaf = Leaf::of_pages(shape, &pages).unwrap();
-                let rows: BTreeMap<_, _> =
-                    leaf.rows(shape).map(|(i, kind, row)| ((i, kind), bits(&row))).collect();
-                assert!(rows == model, "{shape:?}");
+                let records: BTreeMap<_, _> =
+                    leaf.records(shape).map(|(i, kind, place)| ((i, kind), place)).collect();
+                let of_row = |&(slot, _, units, sum): &_| LeafPlace { slot, units, sum };
+                let expected = model.iter().map(|(of, row)| (*of, of_row(row))).collect();
+                assert!(records == expected, "{shape:?}");
+                let images = model.keys().filter(|(_, kind)| *kind == Image).map(|&(i, _)| i);
+                assert!(leaf.pages(shape).eq(images), "{shape:?}");
                 for index in 0..shape.pages as usize {
                     for kind in [Image, Delta, Tail] {
                         let known = model.get(&(index, kind)).cloned();
@@ -470,7 +495,7 @@ mod tests {
                 assert_eq!(zeroes.is_some(), len >= shape.images());
                 rng.fill(&mut pages[..]);
                 if let Some(leaf) = Leaf::of_pages(shape, &pages) {
-                    leaf.rows(shape).for_each(drop);
+                    leaf.records(shape).for_each(drop);
                 }
             }
         }
@@ -491,6 +516,7 @@ mod tests {
             shown += 1;
         });
         assert_eq!(shown, 3);
-        assert!(leaf.rows(shape).all(|(_, _, row)| bits(&row).1[..5] == [7, 7, 7, 7, 0]));
+        let state = |(index, kind, _)| bits(&leaf.row(shape, index, kind)).1;
+        assert!(leaf.records(shape).map(state).all(|state| state[..5] == [7, 7, 7, 7, 0]));
     }
 }

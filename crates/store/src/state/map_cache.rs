@@ -9,7 +9,7 @@ use frostline_log::{Map, PageEntry, Slot};
 use frostline_placement::Stamp;
 
 use crate::format::LeafAt;
-use crate::format::leaf::{Leaf, LeafRow, LeafShape, StoredState};
+use crate::format::leaf::{Leaf, LeafPlace, LeafRow, LeafShape, StoredState};
 use crate::format::records::{RecordKind, Sizes};
 
 /// Leaves whose places lie together in the root.
@@ -337,14 +337,24 @@ impl MapCache {
         bytes: &'a Leaf,
     ) -> impl Iterator<Item = MappedRecord> + 'a {
         let first = self.shape.pages_of_leaf(leaf).start;
-        bytes.rows(self.shape).map(move |(index, kind, LeafRow { entry, units, sum })| {
+        bytes.records(self.shape).map(move |(index, kind, LeafPlace { slot, units, sum })| {
             let page = first + index as u64;
             let lba = match page < self.pages {
                 true => self.sizes.lba(page as u32, kind).unwrap_or(u64::MAX),
                 false => u64::MAX,
             };
-            MappedRecord { lba, slot: entry.slot, units, sum }
+            MappedRecord { lba, slot, units, sum }
         })
+    }
+
+    /// The pages that a leaf has.
+    pub(crate) fn pages<'a>(
+        &'a self,
+        leaf: u32,
+        bytes: &'a Leaf,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let first = self.shape.pages_of_leaf(leaf).start;
+        bytes.pages(self.shape).map(move |index| (first + index as u64) as u32)
     }
 
     /// Bytes held.
