@@ -223,8 +223,8 @@ impl Trees {
         self.get_unless(tree, key, snapshot, cached, value, |_| false)
     }
 
-    /// As [`Trees::get`], but finds nothing if the newest value of the key is known not to be a
-    /// reference, and its leaf is not in memory.
+    /// As [`Trees::get`], but finds nothing if `snapshot` sees the newest value of the key, which is
+    /// known not to be a reference, and its leaf is not in memory.
     #[inline]
     pub(crate) fn get_reference(
         &self,
@@ -260,7 +260,12 @@ impl Trees {
             };
             let seen = match leaf {
                 Leaf::InMemory(seen) => seen,
-                Leaf::Without(None) => return Ok((Lookup::Nothing, None)),
+                Leaf::Without(None) => {
+                    value.clear();
+                    // An older one may be a reference. The position of the newest is not known.
+                    let newest = (Lookup::Nothing, value);
+                    return Ok((self.version(tree, key, snapshot, u64::MAX, newest)?, None));
+                }
                 Leaf::Without(Some((found, position))) => {
                     let newest = (found, value);
                     return Ok((self.version(tree, key, snapshot, position, newest)?, None));

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use frostline_db::{Create, Db, Direction, Options, Table, Transaction};
+use frostline_db::{Create, Db, DbError, Direction, Options, Table, Transaction};
 use frostline_store::Cleaning;
 use frostline_zone::{Device, Shape, in_memory};
 use rand::rngs::StdRng;
@@ -273,4 +273,37 @@ fn pieces_of_long_values_that_are_overwritten_unread_are_what_a_map_has_in_every
 #[test]
 fn in_a_table_with_long_values_short_ones_are_written_unread_and_none_is_lost() {
     (7..9).for_each(|seed| run(seed, true));
+}
+
+#[test]
+fn a_patch_of_a_long_value_that_another_transaction_deleted_unread_reads_what_the_snapshot_sees() {
+    let db = open(&device());
+    let table = db.create_table("t").unwrap();
+    let put = |numbers: std::ops::Range<u32>, len: usize| {
+        for n in numbers {
+            let mut transaction = db.begin().unwrap();
+            transaction.put(table, &n.to_be_bytes(), &vec![7; len]).unwrap();
+            transaction.commit().unwrap();
+        }
+    };
+    // More leaves than memory has room for, of which the first has long values.
+    let long: Vec<_> = (0..40u32).filter(|n| n % 8 == 0).map(u32::to_be_bytes).collect();
+    put(0..8000, 300);
+    long.iter().for_each(|&key| put(u32::from_be_bytes(key)..u32::from_be_bytes(key) + 1, 2000));
+    let mut patches = db.begin().unwrap();
+    long.iter().for_each(|key| {
+        let mut deletion = db.begin().unwrap();
+        deletion.delete(table, key).unwrap();
+        deletion.commit().unwrap();
+    });
+    let unread = db.stats().unwrap().records_unread;
+    put(1000..8000, 301);
+    assert!(db.stats().unwrap().records_unread > unread, "no leaf leaves memory");
+    for key in &long {
+        patches.patch(table, key, 6, &[9; 3]).unwrap();
+        let mut patched = vec![7; 2000];
+        patched[6..9].fill(9);
+        assert_eq!(patches.get(table, key).unwrap(), Some(patched));
+    }
+    assert!(matches!(patches.commit(), Err(DbError::Conflict)));
 }
