@@ -282,10 +282,13 @@ fn the_pieces_of_a_long_value_are_read_together() {
     assert!(long < 4 * short, "{long:?} {short:?}");
 }
 
+/// A way to read the values of keys.
+type Read = fn(&Transaction<'_>, Table, &[Vec<u8>]) -> Vec<Option<Vec<u8>>>;
+
 #[test]
 fn the_pieces_of_many_long_values_are_read_together() {
     for bytes in [1500, 10_000] {
-        let take = |read: fn(&Transaction<'_>, Table, &[Vec<u8>]) -> Vec<Option<Vec<u8>>>| {
+        let take = |read: Read| {
             let (db, table, drive, keys) = cold_long_values(bytes);
             let before = (drive.elapsed(), db.stats().unwrap().pages_read);
             let values = read(&db.begin_read().unwrap(), table, &keys);
