@@ -277,11 +277,15 @@ impl<'a> Node<'a> {
         self.room() > room && self.is_sparse() && (is_bare || eighths(self.room()) > eighths(room))
     }
 
+    /// Bytes of both fences.
+    pub(crate) fn fence_bytes(self) -> usize {
+        [LOWER, UPPER].into_iter().map(|field| usize::from(self.page.u16_at(field + 2))).sum()
+    }
+
     /// Bytes that the slots and the records take in a node with a prefix of this length, which is
     /// no longer than its own.
     pub(crate) fn bytes_with_prefix(self, prefix: usize) -> usize {
-        let fences = [LOWER, UPPER].map(|field| usize::from(self.page.u16_at(field + 2)));
-        let taken = (PAGE_BYTES - SLOTS).saturating_sub(self.room() + fences[0] + fences[1]);
+        let taken = (PAGE_BYTES - SLOTS).saturating_sub(self.room() + self.fence_bytes());
         taken + self.count() * self.prefix_len().saturating_sub(prefix)
     }
 

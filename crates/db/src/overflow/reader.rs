@@ -110,7 +110,7 @@ impl<'t, 'd> ValueReader<'t, 'd> {
         // Of a shorter value memory may have rows, and keeps some if it has not.
         if places.len() >= OF_LEAF {
             let mut leaves = PieceLeaves::at_most(self.view.trees, TOGETHER);
-            leaves.add(number, places.clone());
+            leaves.add(number, places.clone(), false);
             leaves.load(self.view.trees);
         }
         let (mut piece, mut cached) = (Vec::new(), None);

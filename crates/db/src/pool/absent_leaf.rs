@@ -86,6 +86,12 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
         Some(memory)
     }
 
+    /// The bytes that the leaf has free, without what waits for it; none if that is unknown.
+    pub(crate) fn bytes_free(&self) -> Option<usize> {
+        let known = self.known().filter(|known| known.room > 0)?;
+        Some(known.room as usize)
+    }
+
     /// True if a change of a record waits for the leaf.
     pub(crate) fn has_waiting(&self, key: &[u8]) -> bool {
         self.residency().absent().has_waiting(self.page, key) && self.room().is_some()

@@ -19,10 +19,10 @@ use crate::direction::Direction;
 use crate::layout::CATALOG;
 use crate::mvcc::{Lookup, WriteKind, WriteSet};
 use crate::node::LONGEST_KEY;
-use crate::overflow::ValueReader;
+use crate::overflow::{PieceLeaves, ValueReader, parse_overflow};
 use crate::pool::CachedFrame;
 use crate::scan::Scan;
-use crate::tree::Wanted;
+use crate::tree::{RECORDS, Wanted};
 use crate::view::View;
 
 /// A transaction. It reads the state that was committed when it began, and its own writes. Others
@@ -100,19 +100,7 @@ impl<'d> Transaction<'d> {
     /// As for [`Transaction::get`].
     #[inline]
     pub fn get_into(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<bool, DbError> {
-        self.get_at(table, key, None, value)
-    }
-
-    /// The same; `cached` is the frame in which the key's leaf was of late.
-    #[inline]
-    fn get_at(
-        &self,
-        table: Table,
-        key: &[u8],
-        cached: Option<CachedFrame>,
-        value: &mut Vec<u8>,
-    ) -> Result<bool, DbError> {
-        match self.find(table, key, cached, value)? {
+        match self.find(table, key, None, value)? {
             Lookup::Nothing => Ok(false),
             Lookup::Value => Ok(true),
             Lookup::Overflow => self.view.join(value).map(|()| true),
@@ -134,13 +122,44 @@ impl<'d> Transaction<'d> {
         for keys in keys.chunks(self.core.trees.records_together()) {
             let wanted = |index: usize| Wanted { tree, key: keys[index].as_ref() };
             let frames = self.view.load_leaves(keys.len(), wanted);
+            let mut references = Vec::new();
             for (index, key) in keys.iter().enumerate() {
                 let mut value = Vec::new();
-                let found = self.get_at(table, key.as_ref(), frames[index], &mut value)?;
-                values.push(found.then_some(value));
+                let found = self.find(table, key.as_ref(), frames[index], &mut value)?;
+                if found == Lookup::Overflow {
+                    references.push(values.len());
+                }
+                values.push((found != Lookup::Nothing).then_some(value));
             }
+            self.join_all(&mut values, &references)?;
         }
         Ok(values)
+    }
+
+    /// Replaces those of the values that are references by the long values, whose pieces are read
+    /// together.
+    fn join_all(
+        &self,
+        values: &mut [Option<Vec<u8>>],
+        mut references: &[usize],
+    ) -> Result<(), DbError> {
+        while !references.is_empty() {
+            let (mut leaves, mut count) = (PieceLeaves::at_most(&self.core.trees, RECORDS), 0);
+            while count < references.len() && !leaves.are_enough() {
+                if let Some(reference) = &values[references[count]] {
+                    let (number, bytes) = parse_overflow(reference)?;
+                    leaves.add_record(number, bytes);
+                }
+                count += 1;
+            }
+            leaves.load(&self.core.trees);
+            let (together, rest) = references.split_at(count);
+            for &index in together {
+                values[index].as_mut().map_or(Ok(()), |value| self.view.join(value))?;
+            }
+            references = rest;
+        }
+        Ok(())
     }
 
     /// Reads together, into memory, what is needed to read or write records. It answers nothing: it

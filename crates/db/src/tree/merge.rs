@@ -4,7 +4,7 @@ use super::Trees;
 use super::split::{hold_both, remove_child};
 use crate::DbError;
 use crate::node::{Fences, Node, NodeMut, PAGE_BYTES, PageBytes, SLOTS, append_image};
-use crate::pool::ExclusiveGuard;
+use crate::pool::{ExclusiveGuard, OptimisticGuard};
 use crate::record::{PAGES, PageChanges};
 
 /// Room that a merged node must have left, in bytes, so that it is not split again soon.
@@ -66,7 +66,7 @@ impl Trees {
             }
             let mut best: Option<(Fit, _, _)> = None;
             for other in index.saturating_sub(1)..(index + 2).min(count) {
-                if other == index {
+                if other == index || level == 0 && self.has_no_room(&parent, other, node.node()) {
                     continue;
                 }
                 let Some(seen) = self.child(&parent, other)? else { continue 'again };
@@ -99,6 +99,14 @@ impl Trees {
                 _ => return Ok(is_merged),
             }
         }
+    }
+
+    /// True if a neighbour of a leaf is known to have no room for its records, and is not in memory.
+    fn has_no_room(&self, parent: &OptimisticGuard<'_>, index: usize, leaf: Node<'_>) -> bool {
+        let Some(absent) = self.pool.absent_child(parent, index) else { return false };
+        let Some(room) = absent.bytes_free() else { return false };
+        // What one of them has of the fence between them is free as well, and that of the other.
+        leaf.room() + room + leaf.fence_bytes() * 2 < PAGE_BYTES - SLOTS
     }
 
     /// Merges two neighbours, and tells whether the parent has sunk. None if they can't be, as in a

@@ -464,3 +464,24 @@ fn a_table_that_is_built_is_whole_though_its_root_had_a_number_that_is_due_for_a
     let look = db.begin_read().unwrap();
     assert!((0..400).all(|n| look.get(table, &key(n)).unwrap() == Some(vec![7; 400])));
 }
+
+#[test]
+fn a_visit_reads_no_neighbours_that_have_no_room() {
+    let db = open_sized(16 << 20, 8 << 20, 100 * 4096);
+    let table = db.create_table("t").unwrap();
+    (0..3000).step_by(100).for_each(|n| put(&db, table, n..n + 100).unwrap());
+    // The first leaves are evicted by others.
+    let keys = keys_of_leaf(&db, table, 300);
+    assert!(keys.len() > 8);
+    let read = || db.stats().unwrap().pages_read;
+    let before = read();
+    delete(&db, table, keys.start + 3..keys.end);
+    assert_eq!(read(), before);
+    assert_eq!(keys_of_leaf(&db, table, keys.start), keys.start..keys.start + 3);
+    // Once there is room, they are merged.
+    let pages = db.core().trees.pages.used();
+    delete(&db, table, keys.end..keys.end + 6);
+    db.core().make_all_visits().unwrap();
+    assert!(db.core().trees.pages.used() < pages);
+    assert!(db.check().unwrap().findings.is_empty());
+}

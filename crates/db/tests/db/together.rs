@@ -282,6 +282,29 @@ fn the_pieces_of_a_long_value_are_read_together() {
     assert!(long < 4 * short, "{long:?} {short:?}");
 }
 
+/// A way to read the values of keys.
+type Read = fn(&Transaction<'_>, Table, &[Vec<u8>]) -> Vec<Option<Vec<u8>>>;
+
+#[test]
+fn the_pieces_of_many_long_values_are_read_together() {
+    for bytes in [1500, 10_000] {
+        let take = |read: Read| {
+            let (db, table, drive, keys) = cold_long_values(bytes);
+            let before = (drive.elapsed(), db.stats().unwrap().pages_read);
+            let values = read(&db.begin_read().unwrap(), table, &keys);
+            let time = drive.elapsed() - before.0;
+            (time, db.stats().unwrap().pages_read - before.1, values)
+        };
+        let slow = take(|look, table, keys| {
+            keys.iter().map(|key| look.get(table, key).unwrap()).collect()
+        });
+        let fast = take(|look, table, keys| look.get_many(table, keys).unwrap());
+        assert_eq!(fast.1, slow.1, "{bytes}");
+        assert!(fast.0 * 2 < slow.0, "{bytes}: {:?} {:?}", fast.0, slow.0);
+        assert!(fast.2.iter().all(Option::is_some) && fast.2 == slow.2, "{bytes}");
+    }
+}
+
 #[test]
 fn a_scan_reads_ahead_the_pieces_of_long_values_and_a_short_scan_none_in_vain() {
     let (forward, backward) = (Direction::Forward, Direction::Backward);
