@@ -247,7 +247,7 @@ impl Loader {
     }
 
     /// Writes every page whose changes need the log from before `position`; all changed pages if
-    /// it is [`CLEAN`](super::CLEAN). Returns how many.
+    /// it is [`CLEAN`]. Returns how many.
     pub(crate) fn write_older(&self, position: u64) -> Result<u64, DbError> {
         self.load_rows_before(position)?;
         self.evictor.write_older(position)
