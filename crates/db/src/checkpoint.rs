@@ -122,7 +122,7 @@ impl Core {
 
     /// Writes all changed pages, and releases the log.
     pub(crate) fn write_all(&self) -> Result<(), DbError> {
-        // What is being changed is latched, and would not be written.
+        // A thread that changes a page holds its latch. Such a page would be left out.
         if let Some(last) = self.trees.window.last_open() {
             self.trees.window.wait(last, || self.check().is_err());
         }

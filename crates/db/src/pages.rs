@@ -37,12 +37,12 @@ struct State {
     pinned: BTreeMap<u64, usize>,
 }
 
-/// What there is to take.
+/// What a thread finds that wants a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
     /// A page that is not in use.
     Page(u32),
-    /// Pages that have to be trimmed before: the record at this position freed the first of them.
+    /// Only freed pages, which must be trimmed first. The record at this position freed the oldest.
     Trim(u64),
 }
 

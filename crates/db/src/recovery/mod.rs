@@ -271,20 +271,32 @@ fn read_catalog(core: &Core) -> Result<(), DbError> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use frostline_store::Cleaning;
-    use frostline_zone::{Shape, in_memory};
+    use frostline_zone::{Device, Shape, in_memory};
 
     use crate::node::PAGE_BYTES;
     use crate::{Create, Db, DbError, Options};
 
-    #[test]
-    fn the_log_of_pages_that_recovery_made_anew_is_kept_until_the_device_has_them() {
+    /// A device with an empty database, and room for a log of all that follows.
+    fn device() -> Arc<dyn Device> {
         let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
-        let device = in_memory(&shape).unwrap();
+        let device: Arc<dyn Device> = in_memory(&shape).unwrap();
         Db::create(&device, &Create { log_bytes: Some(4 << 20), ..Create::default() }).unwrap();
+        device
+    }
+
+    fn open(device: &Arc<dyn Device>) -> Db {
         let options =
             Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
-        let open = || Db::open(&device, &options).unwrap();
+        Db::open(device, &options).unwrap()
+    }
+
+    #[test]
+    fn the_log_of_pages_that_recovery_made_anew_is_kept_until_the_device_has_them() {
+        let device = device();
+        let open = || open(&device);
         let change = |db: &Db, n: u32, value: Option<&[u8]>| {
             let (table, other) = (db.table("t").unwrap(), db.table("other").unwrap());
             let mut all = db.begin().unwrap();
@@ -322,12 +334,8 @@ mod tests {
 
     #[test]
     fn a_page_that_an_interrupted_recovery_wrote_as_it_was_before_it_was_taken_is_not_split() {
-        let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
-        let device = in_memory(&shape).unwrap();
-        Db::create(&device, &Create { log_bytes: Some(4 << 20), ..Create::default() }).unwrap();
-        let options =
-            Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
-        let db = Db::open(&device, &options).unwrap();
+        let device = device();
+        let db = open(&device);
         let put = |table, numbers: &mut dyn Iterator<Item = u32>| {
             for n in numbers {
                 let mut transaction = db.begin().unwrap();
@@ -362,7 +370,7 @@ mod tests {
         trees.store().sync().unwrap();
         trees.wal().wait(trees.wal().end()).unwrap();
         drop(db);
-        let db = Db::open(&device, &options).unwrap();
+        let db = open(&device);
         assert!(db.recovered().structure > 60, "{:?}", db.recovered());
         let check = db.check().unwrap();
         assert!(check.findings.is_empty(), "{:?}", check.findings);

@@ -105,7 +105,7 @@ impl Trees {
     fn has_no_room(&self, parent: &OptimisticGuard<'_>, index: usize, leaf: Node<'_>) -> bool {
         let Some(absent) = self.pool.absent_child(parent, index) else { return false };
         let Some(room) = absent.bytes_free() else { return false };
-        // What one of them has of the fence between them is free as well, and that of the other.
+        // The merged leaf needs no fence between them. Both leaves count it as taken.
         leaf.room() + room + leaf.fence_bytes() * 2 < PAGE_BYTES - SLOTS
     }
 

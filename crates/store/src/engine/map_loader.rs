@@ -165,7 +165,7 @@ impl MapLoader {
         self.look_into(leaf, |map, bytes| map.pages(leaf, bytes).collect())
     }
 
-    /// What `look` finds in a leaf. One that is not in memory is read, and let go of again: most
+    /// Calls `look` with a leaf. A leaf that is not in memory is read, and does not stay there: most
     /// walks over the map need a leaf once.
     fn look_into<T: Default>(
         &self,

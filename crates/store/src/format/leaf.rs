@@ -176,7 +176,7 @@ pub(crate) struct LeafRow {
     pub sum: u32,
 }
 
-/// What a leaf has of a record but for the scheme's state.
+/// Where a record is. A [`LeafRow`] has the scheme's state as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeafPlace {
     /// Its slot.
