@@ -167,6 +167,7 @@ class DbOptions:
         serializable: bool,
         read_only: bool,
         create: bool,
+        accept_loss: bool = ...,
     ) -> None: ...
 
 class Db:

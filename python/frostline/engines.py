@@ -195,6 +195,7 @@ class Db:
         serializable: bool = False,
         read_only: bool = False,
         create: bool = True,
+        accept_loss: bool = False,
     ) -> Db:
         """Opens the database in a file, and makes it if it is absent and ``create`` is set;
         without a file, one in memory that ends with it.
@@ -214,6 +215,8 @@ class Db:
 
         ``serializable`` transactions also conflict if another changed what they read. ``read_only`` changes
         nothing on the device, and several processes may do so at once: writes raise :class:`ReadOnly`.
+        A database that lacks synced pages, because its file was cut or can't be read, raises :class:`Damaged`; with
+        ``accept_loss`` it is opened, and they are lost for good.
         """
         where = None if path is None else os.fspath(path)
         options = _native.DbOptions(
@@ -232,6 +235,7 @@ class Db:
             serializable=serializable,
             read_only=read_only,
             create=create,
+            accept_loss=accept_loss,
         )
         native = _native.Db.open(where, options)
         return cls(native)

@@ -43,7 +43,7 @@ pub struct DbOptions(Options);
 #[pymethods]
 impl DbOptions {
     #[new]
-    #[pyo3(signature = (*, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, gp=None, space=None, compression=None, parity=None, longest_logged_value=None, fill=None, serializable, read_only, create))]
+    #[pyo3(signature = (*, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, gp=None, space=None, compression=None, parity=None, longest_logged_value=None, fill=None, serializable, read_only, create, accept_loss=false))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
         memory: Bytes,
@@ -61,13 +61,14 @@ impl DbOptions {
         serializable: bool,
         read_only: bool,
         create: bool,
+        accept_loss: bool,
     ) -> Result<DbOptions> {
         let memory = usize::try_from(memory.get()?).unwrap_or(usize::MAX);
         let mut options = Options::new().memory(memory).bound(bound.get()?).create(create);
         if let Some(bytes) = log_bytes {
             options = options.log_bytes(bytes.get()?);
         }
-        options = options.serializable(serializable).read_only(read_only);
+        options = options.serializable(serializable).read_only(read_only).accept_loss(accept_loss);
         if let Some(gp) = gp {
             options = options.gp(gp);
         }

@@ -135,7 +135,10 @@ pub fn simulate(
     let volumes = volumes(&traces);
     let longest = volumes.iter().map(TraceVolume::user_writes).max().unwrap_or(0);
     if of_all.warmup >= longest {
-        let why = format!("warmup {}: there are only {longest} user writes", of_all.warmup);
+        let why = match longest {
+            0 => "there are no user writes".to_string(),
+            _ => format!("warmup {}: there are only {longest} user writes", of_all.warmup),
+        };
         return Err(Failure::new(why));
     }
     let watch = Watch { own, ..Watch::default() };

@@ -1,10 +1,11 @@
 //! The page store.
 
-use std::sync::{PoisonError, RwLock};
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use frostline::engine::DbError;
 use frostline::store::{Format, Open, PageWrite, Space, Store as Inner, StoreError};
-use frostline::zone::{self, DeviceError, OpenOptions, Shape};
+use frostline::zone::{self, Device, DeviceError, OpenOptions, Shape};
 use frostline_results::RunReport;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -36,6 +37,22 @@ pub fn uri(path: &str) -> String {
         .iter()
         .any(|scheme| path.starts_with(scheme));
     if is_uri { path.to_string() } else { format!("file:{path}") }
+}
+
+/// A new device with an empty store. What is refused leaves nothing behind, and in a file neither
+/// does a crash.
+fn made(uri: &str, shape: &Shape, format: &Format) -> Result<Arc<dyn Device>> {
+    let options = OpenOptions::default();
+    if let Some(path) = uri.strip_prefix("file:") {
+        zone::create_whole(Path::new(path), shape, |device| {
+            Ok::<_, Failure>(Inner::format(device, format)?)
+        })?;
+        return Ok(zone::open(uri, &options)?);
+    }
+    Inner::format(zone::in_memory(shape)?, format)?;
+    let device = zone::create(uri, shape, &options)?;
+    Inner::format(device.clone(), format)?;
+    Ok(device)
 }
 
 /// Figures of a store.
@@ -98,7 +115,6 @@ impl Store {
             let device = match size.filter(|_| zone::can_create(&uri)) {
                 Some(bytes) => {
                     let shape = Shape { bytes, zone_bytes, ..Shape::default() };
-                    let device = zone::create(&uri, &shape, &OpenOptions::default())?;
                     let unit = unit.unwrap_or(Format::default().unit);
                     let format = Format {
                         scheme,
@@ -109,8 +125,7 @@ impl Store {
                         thin,
                         ..Format::default()
                     };
-                    Inner::format(device.clone(), &format)?;
-                    device
+                    made(&uri, &shape, &format)?
                 }
                 None => zone::open(&uri, &OpenOptions::default())?,
             };

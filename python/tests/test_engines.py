@@ -41,6 +41,33 @@ def test_pages_survive_closing_and_are_counted_as_in_the_simulator(tmp_path):
         fl.Store.open(tmp_path / "none")
 
 
+@pytest.mark.parametrize("kind", ["file", "dir"])
+def test_a_store_that_is_refused_leaves_nothing_behind(tmp_path, kind):
+    path = f"{kind}:{tmp_path / 'pages'}"
+    for options in ({"size": "1MiB"}, {"size": "64MiB", "scheme": "absent"}):
+        with pytest.raises(fl.Refused):
+            fl.Store.open(path, **options)
+    assert list(tmp_path.iterdir()) == []
+    with fl.Store.open(path, size="64MiB") as store:
+        store.write(1, bytes(4096))
+
+
+def test_a_file_that_was_cut_is_opened_only_if_its_loss_is_accepted(tmp_path):
+    path = tmp_path / "db"
+    with fl.Db.open(path, bound="256MiB") as db:
+        items = db.table("items")
+        for first in range(0, 3000, 100):
+            with db.transaction() as tx:
+                for i in range(first, first + 100):
+                    tx.put(items, b"%05d" % i, os.urandom(1000))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) * 15 // 16])
+    with pytest.raises(fl.Damaged, match="cut short"):
+        fl.Db.open(path)
+    with fl.Db.open(path, accept_loss=True) as db:
+        assert db.tables() == ["items"]
+
+
 def test_records_survive_closing_and_ranges_are_in_order(tmp_path):
     path = tmp_path / "db"
     with fl.Db.open(path, bound="256MiB") as db:

@@ -42,7 +42,7 @@ pub(crate) fn back_up(args: &BackupArgs) -> Result<String, Failure> {
         0 => String::new(),
         parts => format!(", {parts} old parts could not be removed"),
     };
-    Ok(format!("{}: {zones} zones of {all:.2} MiB, {copied:.2} MiB of it copied{left}\n", args.uri))
+    Ok(format!("{}: {all:.2} MiB in {zones} zones, {copied:.2} MiB of it copied{left}\n", args.uri))
 }
 
 /// What was backed up while a device was in use.

@@ -17,7 +17,8 @@ pub(crate) fn json<T: Serialize>(what: &str, value: &T) -> Result<String, Failur
 }
 
 /// Prints JSON or text on standard output, as the arguments ask, and writes the JSON to a file if
-/// they ask for that; `what` is the command.
+/// they ask for that; `what` is the command. The text comes with the failure if the file can't be
+/// written: what took long is not lost.
 pub(crate) fn emit(
     what: &str,
     json: Option<&Path>,
@@ -27,7 +28,10 @@ pub(crate) fn emit(
     match json {
         None => Ok(text()),
         Some(path) if is_standard(path) => self::json(what, report),
-        Some(path) => write(path, &self::json(what, report)?).map(|()| text()),
+        Some(path) => match write(path, &self::json(what, report)?) {
+            Ok(()) => Ok(text()),
+            Err(failure) => Err(failure.with_data(text())),
+        },
     }
 }
 

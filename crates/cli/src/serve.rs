@@ -163,8 +163,8 @@ impl Served<'_> {
         })?;
         let zones = Store::zones_on(&*device).map_err(failed)?;
         if zones < device.geometry().zones {
-            let why = "zones behind the store hold the logs of databases, whose pages it has";
-            return Err(Failure::job(uri, why).hint("a disk needs a store of its own: --create"));
+            let why = "it holds databases, and a disk would overwrite their pages";
+            return Err(Failure::usage(uri, why).hint("a disk needs a store of its own: --create"));
         }
         Span::first(device, zones).map_err(|error| device_failure(uri, &error))
     }

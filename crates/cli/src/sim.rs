@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use frostline_papers::ledgered_sweep;
 use frostline_placement::Semantics;
-use frostline_results::SimReport;
+use frostline_results::{RunReport, SimReport};
 use frostline_sim::{Outcomes, Plan, Settings, Space, TraceVolume, ZoneSize};
 
 use crate::args::{SemanticsArg, SimArgs};
@@ -26,6 +26,12 @@ pub(crate) fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
     let forms = results::forms(&args.output)?;
     let inputs = args.traces.iter().chain(&args.preload).chain(&args.model);
     output::check("sim", args.json.iter().chain(&args.output).map(PathBuf::as_path), inputs)?;
+    if args.model.is_some() && !args.scheme.iter().any(|scheme| asks_for_model(scheme)) {
+        return Err(Failure::usage("sim", "--model: no scheme that is named here has a model")
+            .hint(
+                "recogniser=model is the parameter, as in --scheme frozen:dac:recogniser=model",
+            ));
+    }
     let settings = settings(args)?;
     // They differ in zones and capacity only.
     let of_all = &settings[0];
@@ -58,7 +64,7 @@ pub(crate) fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
     if !args.quiet && !report.interrupted {
         warn(args, &report, &outcomes);
     }
-    forms.write(&report)?;
+    let written = forms.write(&report);
     let varied = Varied::of(&settings);
     let explained = match args.explain {
         true => explanations(&varied, &settings, &plan, &outcomes),
@@ -66,6 +72,10 @@ pub(crate) fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
     };
     let text = || sim_table::text(args, of_all, &varied, &report, details) + &explained;
     let text = output::emit("sim", args.json.as_deref(), &report, text)?;
+    if let Err(failure) = written {
+        // The table is what is left of runs that took long.
+        return Err(failure.with_data(text));
+    }
     let finished = outcomes.iter().flat_map(|outcomes| outcomes.wanted.iter().flatten()).count();
     let wanted = settings.len() * volumes.len() * plan.wanted.len();
     let why = format!("{finished} of {wanted} runs are finished");
@@ -106,6 +116,11 @@ fn each_once(traces: &[PathBuf]) -> Result<(), Failure> {
     }
 }
 
+/// True if a scheme recognises frozen pages by the model of the command line.
+fn asks_for_model(scheme: &str) -> bool {
+    scheme.split(':').any(|part| part == "recogniser=model")
+}
+
 /// Checks that writes are left to count after the warm-up.
 fn warmed_up(args: &SimArgs, volumes: &[TraceVolume]) -> Result<(), Failure> {
     let longest = volumes.iter().map(TraceVolume::user_writes).max().unwrap_or(0);
@@ -122,6 +137,15 @@ fn warn(args: &SimArgs, report: &SimReport, outcomes: &[Outcomes]) {
     if !report.runs.is_empty() && report.runs.iter().all(|run| run.zones_reclaimed == 0) {
         let why = "sim: warning: no zone was cleaned, so nothing can be told of the schemes";
         say(why, Some("a longer trace, smaller zones (--zone) or a --preload"));
+    }
+    let is_whole = |run: &RunReport| {
+        let whole = run.user_writes * u64::from(args.loading.reading.page.0);
+        run.unit.is_some() && run.user_bytes == Some(whole) && run.delta_writes.unwrap_or(0) == 0
+    };
+    if !report.runs.is_empty() && report.runs.iter().all(is_whole) {
+        let why = "sim: warning: --in-units changes nothing, as the trace does not say how many \
+                   bytes of a page must be written";
+        say(why, Some("a Parquet trace with a column bytes, as benches record with --record"));
     }
     let missing = outcomes.iter().flat_map(|o| &o.references).find_map(|r| r.as_ref().err());
     if let Some(error) = missing.filter(|_| args.shard.is_none()) {

@@ -198,7 +198,7 @@ fn kind_of_device(error: &DeviceError) -> fn(Arc<DbError>) -> Error {
         E::Open { source, .. } if source.kind() == ErrorKind::NotFound => Error::NotFound,
         E::InUse { .. } => Error::InUse,
         E::Shape { .. } | E::Uri { .. } | E::Exists { .. } => Error::Refused,
-        E::NotADevice { .. } => Error::NotUsable,
+        E::NotADevice { .. } | E::Foreign { .. } => Error::NotUsable,
         E::Cut { .. } => Error::Damaged,
         _ => Error::Device,
     }

@@ -270,7 +270,10 @@ impl TraceError {
                 "only writes are replayed; is this the right file and format (--format)?"
             }
             TraceError::Truncated { .. } => "was the file copied or downloaded completely?",
-            TraceError::UnknownFormat { .. } => "name the format with --format",
+            TraceError::UnknownFormat { .. } => {
+                "name the format with --format; other CSV files need the columns of alibaba: \
+                 device (a number), R or W, offset, length, microseconds"
+            }
             TraceError::Foreign { hint, .. } => hint,
             TraceError::NotBuiltIn { .. } => {
                 "build with the features parquet and zstd of frostline-trace, which are on by default"

@@ -16,6 +16,14 @@ pub enum ParseSizeError {
     /// The text is not a number with a unit.
     #[error("\"{0}\" is not a size such as 4096, 16MiB or 1GB")]
     Wrong(String),
+    /// The number is a fraction.
+    #[error("\"{text}\" is a fraction, write {whole}")]
+    Fraction {
+        /// The text.
+        text: String,
+        /// The same size with a whole number.
+        whole: String,
+    },
     /// The size does not fit into 64 bits.
     #[error("\"{0}\" is too large")]
     TooLarge(String),
@@ -42,7 +50,10 @@ impl FromStr for Size {
     type Err = ParseSizeError;
 
     fn from_str(text: &str) -> Result<Self, ParseSizeError> {
-        let wrong = || ParseSizeError::Wrong(text.to_string());
+        let wrong = || match whole(text) {
+            Some(whole) => ParseSizeError::Fraction { text: text.to_string(), whole },
+            None => ParseSizeError::Wrong(text.to_string()),
+        };
         let too_large = || ParseSizeError::TooLarge(text.to_string());
         let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
@@ -54,6 +65,17 @@ impl FromStr for Size {
         let factor = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
         number.checked_mul(factor).map(Size).ok_or_else(too_large)
     }
+}
+
+/// A fraction of a unit as a whole number of a smaller one: `1536MiB` for `1.5GiB`. `None` if the
+/// text is anything else, or no whole number of bytes.
+fn whole(text: &str) -> Option<String> {
+    let (number, rest) = text.split_once('.')?;
+    let (fraction, unit) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+    let Size(bytes) = format!("{number}{fraction}{unit}").parse().ok()?;
+    let parts = 10u64.checked_pow(fraction.len() as u32)?;
+    let size = bytes.is_multiple_of(parts).then(|| Size(bytes / parts))?;
+    Some(size.to_string().replace(' ', ""))
 }
 
 impl fmt::Display for Size {
@@ -93,6 +115,17 @@ mod tests {
         }
         for large in ["99999999999TB", "99999999999999999999"] {
             assert_eq!(bytes(large), Err(ParseSizeError::TooLarge(large.to_string())));
+        }
+    }
+
+    #[test]
+    fn a_fraction_is_refused_with_the_whole_number_that_says_the_same() {
+        let why = |text: &str| text.parse::<Size>().map_err(|why| why.to_string());
+        for (text, whole) in [("1.5GiB", "1536MiB"), ("0.5K", "512B"), ("2.50 GB", "2500000000B")] {
+            assert_eq!(why(text), Err(format!("\"{text}\" is a fraction, write {whole}")));
+        }
+        for wrong in ["1.5", "0.0001K", "1.5.5GiB", "1.5 furlongs", "-1.5GiB", "1,5GiB"] {
+            assert_eq!(why(wrong), Err(ParseSizeError::Wrong(wrong.to_string()).to_string()));
         }
     }
 }

@@ -73,7 +73,8 @@ pub(crate) struct BenchStoreArgs {
     #[arg(long, value_name = "TRACE")]
     pub record: Option<PathBuf>,
     /// Use the existing store: nothing is formatted or filled
-    #[arg(long, conflicts_with_all = ["size", "scheme", "victim", "gp", "unit", "force"])]
+    #[arg(long, conflicts_with_all = ["size", "zone", "capacity", "parity", "scheme", "victim", "gp",
+        "unit", "force"])]
     pub keep: bool,
     /// Open the store although synced pages are missing; they are then lost for good
     #[arg(long, requires = "keep")]

@@ -55,7 +55,8 @@ pub(crate) struct DumpArgs {
 /// `frostline db copy`
 #[derive(Debug, Args)]
 pub(crate) struct CopyArgs {
-    /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
+    /// The device: file:PATH, block:PATH, fdp:/dev/..., dir:DIR, zonefs:MOUNT or
+    /// zbd:/dev/...
     pub uri: String,
     /// The device of the copy, which is made, or is empty
     pub to: String,

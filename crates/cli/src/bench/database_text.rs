@@ -63,7 +63,7 @@ fn head(report: &DatabaseReport) -> String {
         Compression::Zstd => ", compressed with zstd",
     };
     format!(
-        "{device}: {shape}{speed}, {pages} pages, {victims}\n\
+        "{device}: {shape}{speed}, {pages} pages, victims by {victims}\n\
          {workload}: {tenants}{}, {} in flight, a buffer of {} ({replacement}), cleaning \
          {cleaning}{hotness}{rewriting}{compression}\n",
         several(threads.into(), "thread"),

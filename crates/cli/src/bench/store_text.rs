@@ -14,7 +14,7 @@ fn head(report: &StoreReport, run: &StoreRun) -> String {
     let StoreReport { device, shape, workload, cleaning, .. } = report;
     let threads = report.setup.threads;
     format!(
-        "{device}: {shape}{}, {} pages, {}, {}\n\
+        "{device}: {shape}{}, {} pages, scheme {}, victims by {}\n\
          {workload} by {threads} {}, cleaning {cleaning}\n",
         speed(report.drive, report.bandwidth),
         run.logical_pages,

@@ -23,6 +23,11 @@ pub(crate) fn device_failure(uri: &str, error: &DeviceError) -> Failure {
         Open { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
             Failure::usage_line(why).hint("this user must be allowed to read and write there")
         }
+        Open { source, .. } if source.kind() == ErrorKind::NotFound => {
+            Failure::usage_line(why).hint("is the name right? frostline store format makes a store")
+        }
+        Uri { .. } if !uri.contains(':') => Failure::usage_line(why)
+            .hint(format!("file:{uri} names a store in one file")),
         // These errors begin with the name of the file or device.
         Open { .. } | NotADevice { .. } | NotPlain { .. } | Exists { .. } | Uri { .. } => {
             Failure::usage_line(why)

@@ -13,6 +13,9 @@ pub(super) fn scheme_hint(error: &BuildError) -> String {
     match error {
         BuildError::UnknownName { name: word, known, .. }
         | BuildError::UnknownKey { key: word, known, .. } => hint(word, known.split(' '), all),
+        BuildError::BadValue { key: "recogniser", value, .. } if value == "model" => {
+            "--model FILE, which frostline train makes".to_string()
+        }
         BuildError::BadValue { value, why, .. } => {
             hint(value, why.strip_prefix("must be one of ").unwrap_or_default().split(' '), all)
         }

@@ -2,7 +2,7 @@
 
 use frostline_benches::{DeviceSpec, Error};
 use frostline_db::{Create, Databases, DbError, Options};
-use frostline_store::{Format, StoreInfo};
+use frostline_store::{Format, StoreError, StoreInfo};
 use frostline_zone::can_create;
 
 use super::open_or_not;
@@ -49,7 +49,12 @@ pub(super) fn run(args: &CopyArgs) -> Result<String, Failure> {
         let made = Databases::create(device, &create);
         made.map_err(|error| Error::Database { uri: args.to.clone(), error })
     });
-    let device = made.map_err(|error| bench_failure(COMMAND, error))?;
+    let device = made.map_err(|error| {
+        let is_taken = matches!(&error, Error::Database { error: DbError::Store(error), .. }
+            if matches!(**error, StoreError::NotEmpty { .. }));
+        let failure = bench_failure(COMMAND, error);
+        if is_taken { failure.hint("name another place, or remove what is there") } else { failure }
+    })?;
     let of_copy = |error: DbError| db_failure(&args.to, error);
     let to = Databases::open(&device, &Options::default()).map_err(of_copy)?;
     let mut records = 0;
@@ -60,7 +65,12 @@ pub(super) fn run(args: &CopyArgs) -> Result<String, Failure> {
     to.close().map_err(of_copy)?;
     if !args.quiet {
         let (to, StoreInfo { scheme, victim, unit, .. }) = (&args.to, made);
-        say(&format!("{to}: {records} records, {scheme}, {victim}, units of {unit} bytes"), None);
+        say(
+            &format!(
+                "{to}: {records} records, scheme {scheme}, victims by {victim}, units of {unit} bytes"
+            ),
+            None,
+        );
     }
     Ok(String::new())
 }

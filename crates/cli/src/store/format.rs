@@ -30,7 +30,10 @@ pub(super) fn run(args: &FormatArgs) -> Result<String, Failure> {
         let cause = |error| store_failure(uri, error);
         let (pages, StoreInfo { scheme, victim, .. }) =
             (store.pages(), store.info().map_err(cause)?);
-        say(&format!("{uri}: {shape} for {pages} pages, {scheme}, {victim}"), None);
+        say(
+            &format!("{uri}: {shape} for {pages} pages, scheme {scheme}, victims by {victim}"),
+            None,
+        );
     }
     Ok(String::new())
 }

@@ -188,9 +188,13 @@ fn records_are_as_their_schema_says() {
     let scratch = volumes();
     scratch.quiet(&format!("{SIM} --scheme oracle-plan,frozen:sepbit -o r.ndjson"));
     scratch.quiet("sim v.csv --volume 0 --zone 64KiB --op 0.2 --scheme survival -q -o op.ndjson");
-    let mut all = records(&scratch, "r.ndjson");
-    all.extend(records(&scratch, "op.ndjson"));
-    conforms(&all);
+    // Fields that only some traces and options have.
+    scratch.quiet("gen oltp --pages 900 --writes 4000 --fill -q -o o.u32");
+    let only = "sim o.u32 --zone 64KiB -q --lifespans --max-open 7 --op 0.3";
+    scratch.quiet(&format!("{only} --scheme sepbit --in-units 64 -o o.ndjson"));
+    scratch.quiet(&format!("{only} --scheme phftl --preload o.u32 --no-guess -o p.ndjson"));
+    let files = ["r.ndjson", "op.ndjson", "o.ndjson", "p.ndjson"];
+    conforms(&files.iter().flat_map(|file| records(&scratch, file)).collect::<Vec<_>>());
 }
 
 #[test]

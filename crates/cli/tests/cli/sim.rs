@@ -338,6 +338,21 @@ fn a_gain_whose_ends_can_not_be_run_is_left_out_with_a_warning() {
 }
 
 #[test]
+fn units_without_effect_are_told() {
+    let scratch = zipf();
+    let sim = "sim z.u32 --scheme nosep --no-gain --no-timing";
+    let whole = scratch.quiet(sim);
+    scratch.quiet(&format!("{sim} --in-units 4096"));
+    let ran = scratch.run(&format!("{sim} --in-units 64"));
+    assert_eq!((ran.status, ran.out), (0, whole));
+    assert!(
+        ran.err.starts_with("frostline: sim: warning: --in-units changes nothing"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
 fn the_options_of_cleaning_and_layout_reach_the_log() {
     let scratch = zipf();
     let relocations = |options: &str| {

@@ -48,7 +48,7 @@ fn format_makes_a_device_and_a_store_on_it() {
     let line = "store format dir:d --size 16MiB --zone 512KiB --scheme dac:classes=4 --pages 1000";
     let ran = scratch.run(line);
     assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
-    let said = "frostline: dir:d: 32 zones of 512 KiB for 1000 pages, dac:classes=4, cost-benefit";
+    let said = "frostline: dir:d: 32 zones of 512 KiB for 1000 pages, scheme dac:classes=4, victims by cost-benefit";
     assert_eq!(ran.err.trim_end(), said);
     let info = scratch.json("store info dir:d --json");
     assert_eq!(info["scheme"], "dac:classes=4");

@@ -63,8 +63,9 @@ fn a_database_is_made_in_an_empty_file_and_not_in_another() {
     drop(Db::open(&path).unwrap());
     let other = directory.path().join("letter");
     std::fs::write(&other, "a letter").unwrap();
-    let refused = Db::open(&other).err().unwrap().to_string();
-    assert!(refused.ends_with("/letter: holds data"), "{refused}");
+    let refused = Db::open(&other).err().unwrap();
+    assert!(matches!(refused, Error::NotUsable(_)), "{refused}");
+    assert!(refused.to_string().ends_with("/letter: holds data"), "{refused}");
     assert_eq!(std::fs::read(&other).unwrap(), b"a letter");
 }
 
