@@ -82,7 +82,6 @@ fn parameters_of_schemes_and_victim_policies_are_checked() {
                 "--scheme dac:classes=1",
                 "--scheme dac:classes",
                 "--scheme nosep:classes=4",
-                "--scheme frozen:dac:recogniser=model",
                 "--victim d-choices:d=0",
                 // This holds also for a policy that no run would use.
                 "--scheme 2r-fifo --victim fifo:d=1",

@@ -338,6 +338,12 @@ fn a_gain_whose_ends_can_not_be_run_is_left_out_with_a_warning() {
 }
 
 #[test]
+fn a_recogniser_without_its_model_says_what_gives_it_one() {
+    let said = zipf().fails(2, "sim z.u32 --scheme frozen:dac:recogniser=model");
+    assert!(said.contains("no model was given\nhint: --model FILE"), "{said}");
+}
+
+#[test]
 fn units_without_effect_are_told() {
     let scratch = zipf();
     let sim = "sim z.u32 --scheme nosep --no-gain --no-timing";
