@@ -216,7 +216,7 @@ class Db:
         ``serializable`` transactions also conflict if another changed what they read. ``read_only`` changes
         nothing on the device, and several processes may do so at once: writes raise :class:`ReadOnly`.
         A database that lacks synced pages, because its file was cut or can't be read, raises :class:`Damaged`; with
-        ``accept_loss`` it is opened, and they are lost for good.
+        ``accept_loss`` it is opened if it can do without them, and they are lost for good.
         """
         where = None if path is None else os.fspath(path)
         options = _native.DbOptions(
