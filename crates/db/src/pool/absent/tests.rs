@@ -43,7 +43,7 @@ impl Deltas {
 }
 
 /// Bytes of a page that has a row only.
-const ROW: usize = SLOT_BYTES + allocated(16 + 106);
+const ROW: usize = SLOT_BYTES + allocated(2 + 106);
 
 /// Notes a record of a page that is then evicted.
 fn evict(cache: &AbsentCache, number: u32, delta: Option<CachedDelta>) {
