@@ -11,9 +11,8 @@ use crate::pool::frames::CLEAN;
 /// Bytes before a record's key: the lengths of key and value (u16 each) and its marks.
 const HEAD: usize = 5;
 
-/// Bytes before all records: the log positions of their last and of their first change, and the
-/// bytes of those that the page lacks (u16), with a mark.
-const BEFORE: usize = 18;
+/// Bytes before all records: the bytes of those that the page lacks (u16), with a mark.
+const BEFORE: usize = 2;
 
 /// A mark of all records: perhaps the page has no room for those that it lacks.
 const OVERFULL: u16 = 1 << 15;
@@ -42,10 +41,20 @@ const OVERWRITTEN: u8 = 32;
 const PATCHED: u8 = 64;
 
 /// Some records of a page, in no order.
-#[derive(Default)]
 pub(crate) struct Rows {
     /// Nothing, or what is before all records, and for each record its head, its key, its value.
     bytes: Box<[u8]>,
+    /// The log position of the last change of any of them, or a later one.
+    position: u64,
+    /// The log position of the first change that the page does not have; [`CLEAN`] if there is
+    /// none.
+    dirty_from: u64,
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Rows { bytes: Box::default(), position: 0, dirty_from: CLEAN }
+    }
 }
 
 /// The room of an absent page for changes.
@@ -99,45 +108,37 @@ impl At {
 }
 
 impl Rows {
-    /// None of them yet, and so many bytes that the page will lack.
-    fn begin(position: u64, dirty_from: u64, waiting: u16) -> Vec<u8> {
-        [&position.to_le_bytes()[..], &dirty_from.to_le_bytes(), &waiting.to_le_bytes()].concat()
+    /// Puts records, behind what is before them, in the place of these.
+    fn set(&mut self, bytes: Vec<u8>) {
+        match bytes.len() > BEFORE {
+            true => self.bytes = bytes.into_boxed_slice(),
+            false => *self = Rows::default(),
+        }
     }
 
-    /// From what [`Self::begin`] gave, and records behind it.
-    fn of(bytes: Vec<u8>) -> Self {
-        let has_records = bytes.len() > BEFORE;
-        Rows { bytes: if has_records { bytes.into_boxed_slice() } else { Box::default() } }
-    }
-
-    fn taken(&mut self) -> Vec<u8> {
+    /// Takes the records out, to be given back to [`Self::set`] with so many bytes more.
+    fn take(&mut self, more: usize) -> Vec<u8> {
         match self.is_empty() {
-            true => Rows::begin(0, CLEAN, 0),
+            true => before(more),
             false => std::mem::take(&mut self.bytes).into_vec(),
         }
     }
 
-    fn positions(&self) -> [u64; 2] {
-        let Some(bytes) = self.bytes.get(..BEFORE) else { return [0, CLEAN] };
-        let (words, _) = bytes.as_chunks::<8>();
-        [u64::from_le_bytes(words[0]), u64::from_le_bytes(words[1])]
-    }
-
     /// The log position of the last change of any of them, or a later one.
     pub(crate) fn position(&self) -> u64 {
-        self.positions()[0]
+        self.position
     }
 
     /// The log position of the first change that the page does not have; [`CLEAN`] if there is
     /// none.
     pub(crate) fn dirty_from(&self) -> u64 {
-        self.positions()[1]
+        self.dirty_from
     }
 
     fn changed_at(&mut self, at: u64, waiting: u16) {
-        let [position, dirty_from] = self.positions();
-        let before = Rows::begin(position.max(at), dirty_from.min(at), waiting);
-        self.bytes[..BEFORE].copy_from_slice(&before);
+        self.position = self.position.max(at);
+        self.dirty_from = self.dirty_from.min(at);
+        self.bytes[..BEFORE].copy_from_slice(&waiting.to_le_bytes());
     }
 
     /// True if there are none.
@@ -293,10 +294,11 @@ impl Rows {
     /// of the record.
     fn replace(&mut self, key: &[u8], at: Option<At>, change: Change<'_>) -> usize {
         let marks = at.as_ref().map_or(0, |at| self.marks(at));
-        let mut bytes = self.taken();
-        let before: Vec<u8> = bytes.drain(at.map_or(0..0, |at| at.begin..at.end)).collect();
+        let more = HEAD + key.len() + change.value.len();
+        let mut bytes = self.take(more);
+        let old: Vec<u8> = bytes.drain(at.map_or(0..0, |at| at.begin..at.end)).collect();
         let patches = match change.kind == WriteKind::Patch && marks & PATCHED != 0 {
-            true => &before[HEAD + key.len()..],
+            true => &old[HEAD + key.len()..],
             false => &[],
         };
         let kind = match (change.kind, marks & (ADDED | DELETED)) {
@@ -306,13 +308,13 @@ impl Rows {
             (WriteKind::Patch, _) => OVERWRITTEN | PATCHED,
             (WriteKind::Put | WriteKind::PutOverflow, _) => 0,
         };
+        bytes.reserve_exact(more + patches.len());
         let len = patches.len() + change.value.len();
-        bytes.reserve_exact(HEAD + key.len() + len);
         push(&mut bytes, marks & USED | CHANGED | ADDED | kind, key, len as u16);
         bytes.extend_from_slice(patches);
         bytes.extend_from_slice(change.value);
-        *self = Rows::of(bytes);
-        HEAD + key.len() + len
+        self.set(bytes);
+        more + patches.len()
     }
 
     /// Bytes of the page that all records take which are added to it, with one more: each may be
@@ -336,7 +338,7 @@ impl Rows {
     }
 
     fn lacked(&self) -> u16 {
-        if self.is_empty() { 0 } else { self.number(BEFORE - 2) }
+        if self.is_empty() { 0 } else { self.number(0) }
     }
 
     /// Bytes of the records that the page lacks.
@@ -349,10 +351,10 @@ impl Rows {
         match self.find(key) {
             Some(at) => self.mark(&at, USED),
             None => {
-                let mut bytes = self.taken();
+                let mut bytes = self.take(HEAD + key.len());
                 bytes.reserve_exact(HEAD + key.len());
                 push(&mut bytes, 0, key, IN_PAGE);
-                *self = Rows::of(bytes);
+                self.set(bytes);
             }
         }
     }
@@ -360,7 +362,7 @@ impl Rows {
     /// Takes the values from the page, which leaves memory. Records that it does not have, or only
     /// the ghost or the reference of, are dropped.
     pub(crate) fn take_values(&mut self, page: Node<'_>) {
-        let mut taken = Rows::begin(page.position(), CLEAN, 0);
+        let mut taken = before(self.bytes.len());
         for at in self.all() {
             let key = &self.bytes[at.key()];
             let (index, found) = page.search(key);
@@ -373,7 +375,8 @@ impl Rows {
                 page.value(slot, &mut taken);
             }
         }
-        *self = Rows::of(taken);
+        (self.position, self.dirty_from) = (page.position(), CLEAN);
+        self.set(taken);
     }
 
     /// Drops the values: the page is in memory, and has them. Records that were added and not read
@@ -382,11 +385,14 @@ impl Rows {
         if self.is_empty() {
             return;
         }
-        let mut left = Rows::begin(0, CLEAN, 0);
-        for at in self.all().filter(|at| self.marks(at) & (ADDED | USED) != ADDED) {
+        let stays = |at: &At| self.marks(at) & (ADDED | USED) != ADDED;
+        let bytes = self.all().filter(stays).map(|at| at.value - at.begin).sum();
+        let mut left = before(bytes);
+        for at in self.all().filter(stays) {
             push(&mut left, self.marks(&at) & USED, &self.bytes[at.key()], IN_PAGE);
         }
-        *self = Rows::of(left);
+        (self.position, self.dirty_from) = (0, CLEAN);
+        self.set(left);
     }
 
     /// Drops records that are not marked as used, nor have a value that their page lacks, and the
@@ -398,7 +404,7 @@ impl Rows {
             left.extend_from_slice(&self.bytes[at.begin..at.end]);
             left[begin + HEAD - 1] &= !USED;
         }
-        *self = Rows::of(left);
+        self.set(left);
     }
 
     /// Takes the records from a key on: another page has them now.
@@ -416,9 +422,11 @@ impl Rows {
         let waits = |at: &&&At| self.marks(at) & CHANGED != 0;
         let waiting: usize = records.iter().filter(waits).map(|at| at.bytes()).sum();
         let waiting = waiting as u16 | self.lacked() & OVERFULL;
-        let mut part = Rows::begin(self.position(), self.dirty_from(), waiting);
-        records.iter().for_each(|at| part.extend_from_slice(&self.bytes[at.begin..at.end]));
-        Rows::of(part)
+        let mut bytes = waiting.to_le_bytes().to_vec();
+        records.iter().for_each(|at| bytes.extend_from_slice(&self.bytes[at.begin..at.end]));
+        let mut part = Rows { bytes: Box::default(), ..*self };
+        part.set(bytes);
+        part
     }
 
     /// True if the page lacks values.
@@ -444,6 +452,13 @@ impl Rows {
             }
         })
     }
+}
+
+/// What is before records of which none waits, with memory for so many bytes of them.
+fn before(records: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(BEFORE + records);
+    bytes.resize(BEFORE, 0);
+    bytes
 }
 
 /// Appends the head and the key of a record; its value follows, unless it is in the page.

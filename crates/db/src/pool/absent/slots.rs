@@ -162,9 +162,10 @@ impl Slots {
         self.by_page.len()
     }
 
-    /// All pages and their parts, in no order.
+    /// All pages and their parts, in no order. Slots that are free are among them, and have no
+    /// parts.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Parts)> {
-        self.by_page.iter().map(|(&page, &slot)| (page, self.parts(slot)))
+        self.slots.iter().map(|slot| (slot.page, &slot.parts))
     }
 
     /// The last slot of an order.

@@ -43,7 +43,7 @@ impl Deltas {
 }
 
 /// Bytes of a page that has a row only.
-const ROW: usize = SLOT_BYTES + allocated(16 + 106);
+const ROW: usize = SLOT_BYTES + allocated(2 + 106);
 
 /// Notes a record of a page that is then evicted.
 fn evict(cache: &AbsentCache, number: u32, delta: Option<CachedDelta>) {
@@ -198,7 +198,7 @@ fn deltas_beyond_their_part_go_before_rows_and_rows_before_other_deltas() {
     let one = deltas.bytes();
     for (deltas_for_sure, gone, rows) in [(4, vec![], 0), (2, vec![16, 32], 2)] {
         let for_sure = SHARDS * deltas_for_sure * (one - SLOT_BYTES);
-        let cache = AbsentCache::new(SHARDS * (2 * one + 2 * ROW), for_sure);
+        let cache = AbsentCache::new(SHARDS * 4 * one, for_sure);
         [80, 96].into_iter().for_each(|number| evict(&cache, number, None));
         for number in [16, 32, 48, 64] {
             cache.keep(number, Node::of(&page(1)), Some(deltas.delta(9)));
