@@ -99,9 +99,13 @@ impl At {
 }
 
 impl Rows {
-    /// None of them yet, and so many bytes that the page will lack.
-    fn begin(position: u64, dirty_from: u64, waiting: u16) -> Vec<u8> {
-        [&position.to_le_bytes()[..], &dirty_from.to_le_bytes(), &waiting.to_le_bytes()].concat()
+    /// What is before all records: their positions, and the bytes that the page will lack.
+    fn begin(position: u64, dirty_from: u64, waiting: u16) -> [u8; BEFORE] {
+        let mut begin = [0; BEFORE];
+        begin[..8].copy_from_slice(&position.to_le_bytes());
+        begin[8..16].copy_from_slice(&dirty_from.to_le_bytes());
+        begin[16..].copy_from_slice(&waiting.to_le_bytes());
+        begin
     }
 
     /// From what [`Self::begin`] gave, and records behind it.
@@ -112,7 +116,7 @@ impl Rows {
 
     fn taken(&mut self) -> Vec<u8> {
         match self.is_empty() {
-            true => Rows::begin(0, CLEAN, 0),
+            true => Rows::begin(0, CLEAN, 0).to_vec(),
             false => std::mem::take(&mut self.bytes).into_vec(),
         }
     }
@@ -293,10 +297,9 @@ impl Rows {
     /// of the record.
     fn replace(&mut self, key: &[u8], at: Option<At>, change: Change<'_>) -> usize {
         let marks = at.as_ref().map_or(0, |at| self.marks(at));
-        let mut bytes = self.taken();
-        let before: Vec<u8> = bytes.drain(at.map_or(0..0, |at| at.begin..at.end)).collect();
+        let before = at.map_or(BEFORE..BEFORE, |at| at.begin..at.end);
         let patches = match change.kind == WriteKind::Patch && marks & PATCHED != 0 {
-            true => &before[HEAD + key.len()..],
+            true => &self.bytes[before.start + HEAD + key.len()..before.end],
             false => &[],
         };
         let kind = match (change.kind, marks & (ADDED | DELETED)) {
@@ -307,7 +310,13 @@ impl Rows {
             (WriteKind::Put | WriteKind::PutOverflow, _) => 0,
         };
         let len = patches.len() + change.value.len();
-        bytes.reserve_exact(HEAD + key.len() + len);
+        let others = match self.is_empty() {
+            true => [&Rows::begin(0, CLEAN, 0)[..], &[]],
+            false => [&self.bytes[..before.start], &self.bytes[before.end..]],
+        };
+        let bytes = others[0].len() + others[1].len() + HEAD + key.len() + len;
+        let mut bytes = Vec::with_capacity(bytes);
+        others.into_iter().for_each(|part| bytes.extend_from_slice(part));
         push(&mut bytes, marks & USED | CHANGED | ADDED | kind, key, len as u16);
         bytes.extend_from_slice(patches);
         bytes.extend_from_slice(change.value);
@@ -360,7 +369,7 @@ impl Rows {
     /// Takes the values from the page, which leaves memory. Records that it does not have, or only
     /// the ghost or the reference of, are dropped.
     pub(crate) fn take_values(&mut self, page: Node<'_>) {
-        let mut taken = Rows::begin(page.position(), CLEAN, 0);
+        let mut taken = Rows::begin(page.position(), CLEAN, 0).to_vec();
         for at in self.all() {
             let key = &self.bytes[at.key()];
             let (index, found) = page.search(key);
@@ -382,7 +391,7 @@ impl Rows {
         if self.is_empty() {
             return;
         }
-        let mut left = Rows::begin(0, CLEAN, 0);
+        let mut left = Rows::begin(0, CLEAN, 0).to_vec();
         for at in self.all().filter(|at| self.marks(at) & (ADDED | USED) != ADDED) {
             push(&mut left, self.marks(&at) & USED, &self.bytes[at.key()], IN_PAGE);
         }
@@ -416,7 +425,7 @@ impl Rows {
         let waits = |at: &&&At| self.marks(at) & CHANGED != 0;
         let waiting: usize = records.iter().filter(waits).map(|at| at.bytes()).sum();
         let waiting = waiting as u16 | self.lacked() & OVERFULL;
-        let mut part = Rows::begin(self.position(), self.dirty_from(), waiting);
+        let mut part = Rows::begin(self.position(), self.dirty_from(), waiting).to_vec();
         records.iter().for_each(|at| part.extend_from_slice(&self.bytes[at.begin..at.end]));
         Rows::of(part)
     }
