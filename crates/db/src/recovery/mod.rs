@@ -111,30 +111,28 @@ impl Recovery<'_> {
         let trees = &self.core.trees;
         let (structure, deleted) = (&mut self.found.structure, &mut self.deleted);
         let mut waiting = WaitingChanges::default();
-        trees.wal().replay(
-            &mut |position, kind, record: &[u8]| {
-                // The store was checked against the log when it was opened.
-                if [TRANSACTION, STORE].contains(&kind) {
-                    return Ok(());
+        let kinds = [PAGES, SPLIT, CREATE, TAKE, GIVE, DELETE];
+        trees.wal().replay_kinds(&kinds, &mut |position, kind, record: &[u8]| {
+            // The store was checked against the log when it was opened.
+            if [TRANSACTION, STORE].contains(&kind) {
+                return Ok(());
+            }
+            let malformed = |_| DbError::Record { position, what: "is no transaction" };
+            match kind {
+                DELETE => return deleted.add(position, record).map_err(malformed),
+                GIVE if let Some((_, writes)) = parse_give(record) => {
+                    deleted.freed(writes).map_err(malformed)?;
                 }
-                let malformed = |_| DbError::Record { position, what: "is no transaction" };
-                match kind {
-                    DELETE => return deleted.add(position, record).map_err(malformed),
-                    GIVE if let Some((_, writes)) = parse_give(record) => {
-                        deleted.freed(writes).map_err(malformed)?;
-                    }
-                    _ => {}
-                }
-                *structure += u64::from(![TAKE, GIVE].contains(&kind));
-                waiting.add(position, kind, record);
-                let is_full = waiting.pages.len() >= trees.records_together();
-                match is_full || waiting.records.len() >= WAITING_BYTES {
-                    true => waiting.redo(trees, used),
-                    false => Ok(()),
-                }
-            },
-            &mut |_, _| (),
-        )?;
+                _ => {}
+            }
+            *structure += u64::from(![TAKE, GIVE].contains(&kind));
+            waiting.add(position, kind, record);
+            let is_full = waiting.pages.len() >= trees.records_together();
+            match is_full || waiting.records.len() >= WAITING_BYTES {
+                true => waiting.redo(trees, used),
+                false => Ok(()),
+            }
+        })?;
         waiting.redo(trees, used)
     }
 
