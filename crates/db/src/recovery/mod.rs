@@ -65,14 +65,8 @@ pub(crate) fn recover(core: &Core, progress: Option<&Progress>) -> Result<Recove
 
 /// The pages that the store has.
 fn stored_pages(space: &PageSpace) -> Result<Used, DbError> {
-    let (mut used, mut added) = (Used::none(space.pages), Ok(()));
-    let pages = space.first..space.first + space.pages;
-    space.store.mapped(pages, &mut |lba| {
-        if added.is_ok() {
-            added = used.add_stored(lba - space.first);
-        }
-    })?;
-    added?;
+    let mut used = Used::stored(space)?;
+    (0..FIRST_PAGES).try_for_each(|page| used.list(space, page))?;
     match (0..FIRST_PAGES).all(|page| used.has(page)) {
         true => Ok(used),
         false => Err(DbError::Page { page: CATALOG, what: "is missing" }),
@@ -95,9 +89,9 @@ impl Recovery<'_> {
         let mut used = stored_pages(trees.space())?;
         self.redo_structure(&mut used)?;
         tracing::info!(records = self.found.structure, "structure changes of the log are redone");
-        trees.pages.begin(&used);
         // The store has them still, or again: it may have got one that the log made and freed.
         used.left().try_for_each(|page| trees.space().trim(page))?;
+        trees.pages.begin(used);
         self.replay_commits()?;
         let Recovered { commits, log_bytes, .. } = self.found;
         tracing::info!(commits, log_bytes, "commits of the log are replayed");
@@ -191,6 +185,7 @@ impl WaitingChanges {
 
     /// Redoes them in their order, and forgets them.
     fn redo(&mut self, trees: &Trees, used: &mut Used) -> Result<(), DbError> {
+        self.pages.iter().try_for_each(|&page| used.list(trees.space(), page))?;
         self.pages.retain(|&page| used.is_filled(page));
         trees.pool.load_needed(&mut self.pages);
         let mut begin = 0;
@@ -223,6 +218,7 @@ fn redo_change(
         TAKE => {
             let runs = parse_take(record).ok_or(malformed("takes no pages"))?;
             runs.into_iter().flat_map(Run::pages).try_for_each(|page| {
+                used.list(trees.space(), page)?;
                 used.take(page)?;
                 // What it is taken for may be on the device, and is not in the log.
                 if !used.is_stored(page) || !trees.pool.is_unused(page) {
@@ -234,7 +230,10 @@ fn redo_change(
         }
         GIVE => {
             let (runs, _) = parse_give(record).ok_or(malformed("frees no pages"))?;
-            runs.into_iter().flat_map(Run::pages).try_for_each(|page| trees.redo_free(used, page))
+            runs.into_iter().flat_map(Run::pages).try_for_each(|page| {
+                used.list(trees.space(), page)?;
+                trees.redo_free(used, page)
+            })
         }
         _ => Err(malformed("is of no known kind")),
     }
