@@ -71,7 +71,7 @@ fn pages_that_were_free_before_an_opening_are_used_after_it() {
     let delete = |db: &Db, name| {
         db.delete_table(name).unwrap();
         // Its pages are freed with commits, a few steps with each.
-        let other = db.table("other").unwrap_or_else(|| db.create_table("other").unwrap());
+        let other = db.table("other").unwrap_or_else(|_| db.create_table("other").unwrap());
         for n in 0..200u32 {
             let mut transaction = db.begin().unwrap();
             transaction.put(other, &n.to_be_bytes(), b"").unwrap();
