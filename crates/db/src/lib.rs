@@ -86,6 +86,7 @@ mod stats;
 mod tables;
 mod transaction;
 mod tree;
+mod unlisted;
 mod view;
 pub mod wal;
 

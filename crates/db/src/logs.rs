@@ -34,7 +34,7 @@ pub(crate) fn logs_behind(
         let (open, active) = (geometry.max_open, geometry.max_active);
         let log = Span::new(device.clone(), first, count, open, active)?;
         let log = FoundLog::find(Arc::new(log), number)?;
-        let last = log.last(|position, kind, record| match kind {
+        let last = log.last(STORE, |position, kind, record| match kind {
             STORE => parse_store(position, record).map(Some),
             _ => Ok(None),
         })?;

@@ -2,13 +2,17 @@
 //!
 //! This is recorded nowhere: a page is in use if the store has it, unless the log has freed it
 //! since. A page that is freed is trimmed once the record that freed it is durable, and then used
-//! again.
+//! again. After an opening it is known how many pages of a [part](Unlisted) are in use, and which
+//! only once that matters.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::DbError;
+use crate::space::PageSpace;
+use crate::unlisted::Unlisted;
 
 /// Pages that are kept for commits that free others, if there are many.
 const KEPT: u32 = 16;
@@ -21,7 +25,9 @@ pub(crate) struct Pages {
 
 #[derive(Default)]
 struct State {
+    /// Free pages that are listed.
     free: Vec<u32>,
+    unlisted: Unlisted,
     /// Pages from here on were never used.
     next: u32,
     /// Freed by the record at a position, in the order of the log.
@@ -38,10 +44,12 @@ struct State {
 }
 
 /// What a thread finds that wants a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
     /// A page that is not in use.
     Page(u32),
+    /// A part has some, and is to be [listed](Pages::listed).
+    List(Range<u32>),
     /// Only freed pages, which must be trimmed first. The record at this position freed the oldest.
     Trim(u64),
 }
@@ -59,14 +67,17 @@ impl Pages {
     }
 
     /// All pages are free but those that are in use.
-    pub(crate) fn begin(&self, used: &Used) {
-        let next = (0..used.end).rev().find(|&page| used.has(page)).map_or(0, |last| last + 1);
-        let unused = (0..next).rev().filter(|&page| !used.has(page));
+    pub(crate) fn begin(&self, mut used: Used) {
+        let last = used.listed().rev().find(|&page| used.has(page));
+        let next = last.map_or(0, |last| last + 1).max(used.unlisted.end());
+        let free = used.listed().rev().filter(|&page| page < next && !used.has(page)).collect();
+        let mut unlisted = std::mem::take(&mut used.unlisted);
+        unlisted.truncate(next);
         // Those that are free are trimmed before the log is released. The others were taken again,
         // for something that the device does not have.
         let changed = used.changed.iter().filter(|&(&page, _)| used.has(page));
         let changed = changed.map(|(&page, &from)| (page, from)).collect();
-        *self.state() = State { free: unused.collect(), next, changed, ..State::default() };
+        *self.state() = State { free, unlisted, next, changed, ..State::default() };
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -81,7 +92,7 @@ impl Pages {
     /// Pages in use.
     pub(crate) fn used(&self) -> u32 {
         let state = self.state();
-        let unused = (state.free.len() + state.freed.len()) as u32;
+        let unused = state.unused();
         assert!(unused <= state.next, "more pages are free than were ever used");
         state.next - unused
     }
@@ -92,6 +103,9 @@ impl Pages {
         if let Some(page) = state.free.pop() {
             return Ok(Take::Page(page));
         }
+        if let Some(part) = state.unlisted.with_free() {
+            return Ok(Take::List(part));
+        }
         if state.next < self.limit {
             state.next += 1;
             return Ok(Take::Page(state.next - 1));
@@ -99,6 +113,22 @@ impl Pages {
         match state.freed.front() {
             Some(&(position, _)) => Ok(Take::Trim(position)),
             None => Err(DbError::Full { pages: self.limit }),
+        }
+    }
+
+    /// The part that has a page, if it has to be [listed](Pages::listed) before the page is
+    /// trimmed.
+    pub(crate) fn unlisted_part(&self, page: u32) -> Option<Range<u32>> {
+        self.state().unlisted.part_of(page)
+    }
+
+    /// The store has these pages of a part, in order: the others are free. Nothing happens if
+    /// another thread has listed it meanwhile, and perhaps trimmed some.
+    pub(crate) fn listed(&self, part: &Range<u32>, stored: &[u32]) {
+        let mut state = self.state();
+        if state.unlisted.remove(part) {
+            let is_free = |page: &u32| stored.binary_search(page).is_err();
+            state.free.extend(part.clone().rev().filter(is_free));
         }
     }
 
@@ -189,7 +219,7 @@ impl Pages {
 
     fn reserve_beside(&self, count: u32, kept: u32) -> Result<Reservation<'_>, DbError> {
         let mut state = self.state();
-        let left = self.limit - state.next + (state.free.len() + state.freed.len()) as u32;
+        let left = self.limit - state.next + state.unused();
         if left < state.reserved.saturating_add(count).saturating_add(kept) {
             return Err(DbError::Full { pages: self.limit });
         }
@@ -198,10 +228,21 @@ impl Pages {
     }
 }
 
+impl State {
+    /// Pages that are free, or will be once they are trimmed.
+    fn unused(&self) -> u32 {
+        (self.free.len() + self.freed.len()) as u32 + self.unlisted.free()
+    }
+}
+
 /// The pages in use, according to the store and the log.
 pub(crate) struct Used {
     /// By page number. Zeroes that were never touched take no memory.
     pages: Vec<u8>,
+    /// Parts that are [listed](Used::list) once a page of them matters.
+    unlisted: Unlisted,
+    /// The other parts, in order of their first pages.
+    listed: BTreeMap<u32, u32>,
     /// No page from here on was ever in use.
     end: u32,
     /// Pages that were freed with changes that the device lacks: the log position of the first
@@ -224,10 +265,41 @@ impl Used {
     pub(crate) fn none(pages: u32) -> Self {
         Used {
             pages: vec![0; pages as usize],
+            unlisted: Unlisted::default(),
+            listed: BTreeMap::from([(0, pages)]),
             end: 0,
             changed: BTreeMap::new(),
             taken: BTreeMap::new(),
         }
+    }
+
+    /// Those that the store has, as its map counts them.
+    pub(crate) fn stored(space: &PageSpace) -> Result<Self, DbError> {
+        let mut used = Used::none(space.pages);
+        let mut end = 0;
+        let pages = space.first..space.first + space.pages;
+        space.store.mapped_counts(pages, &mut |lbas, count| {
+            let part = lbas.start - space.first..lbas.end - space.first;
+            used.unlisted.add(end..part.start, 0);
+            end = part.end;
+            used.unlisted.add(part, count);
+        })?;
+        // The store has none behind.
+        used.listed = BTreeMap::from([(end, space.pages)]);
+        Ok(used)
+    }
+
+    /// Finds out which pages of the part with this one are in use.
+    pub(crate) fn list(&mut self, space: &PageSpace, page: u32) -> Result<(), DbError> {
+        let Some(part) = self.unlisted.part_of(page) else { return Ok(()) };
+        self.unlisted.remove(&part);
+        self.listed.insert(part.start, part.end);
+        space.stored(part)?.into_iter().try_for_each(|page| self.add_stored(page))
+    }
+
+    /// The pages that are listed, and perhaps were in use.
+    fn listed(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
+        self.listed.iter().flat_map(|(&begin, &end)| begin..end.min(self.end))
     }
 
     /// True if the page is in use.
@@ -267,11 +339,12 @@ impl Used {
     }
 
     fn is(&self, page: u32, state: u8) -> bool {
+        debug_assert_eq!(self.unlisted.part_of(page), None, "page {page} is not listed");
         self.pages.get(page as usize).is_some_and(|states| states & state != 0)
     }
 
     /// The store has a page, which is in use.
-    pub(crate) fn add_stored(&mut self, page: u32) -> Result<(), DbError> {
+    fn add_stored(&mut self, page: u32) -> Result<(), DbError> {
         self.set(page, true)?;
         self.pages[page as usize] |= STORED;
         Ok(())
@@ -279,6 +352,7 @@ impl Used {
 
     /// A page is in use, or is no longer.
     pub(crate) fn set(&mut self, page: u32, used: bool) -> Result<(), DbError> {
+        debug_assert_eq!(self.unlisted.part_of(page), None, "page {page} is not listed");
         let what = "is beyond the database";
         let entry = self.pages.get_mut(page as usize).ok_or(DbError::Page { page, what })?;
         self.taken.remove(&page);
@@ -305,8 +379,7 @@ impl Used {
 
     /// The pages that were in use and are no longer.
     pub(crate) fn left(&self) -> impl Iterator<Item = u32> {
-        let pages = self.pages[..self.end as usize].iter();
-        (0..).zip(pages).filter(|(_, state)| **state & BEFORE != 0).map(|(page, _)| page)
+        self.listed().filter(|&page| self.is(page, BEFORE))
     }
 }
 
@@ -333,7 +406,7 @@ mod tests {
         let mut used = Used::none(4);
         used.set(1, true).unwrap();
         assert!(used.set(4, true).is_err());
-        pages.begin(&used);
+        pages.begin(used);
         assert_eq!([take(&pages), take(&pages), take(&pages)], [0, 2, 3]);
         assert!(matches!(pages.take(), Err(DbError::Full { pages: 4 })));
         pages.free(20, 2);
@@ -345,6 +418,37 @@ mod tests {
         assert_eq!((pages.used(), pages.first_freed()), (2, Some(10)));
         pages.trimmed((10, 1));
         assert_eq!((take(&pages), pages.first_freed()), (1, Some(20)));
+    }
+
+    #[test]
+    fn pages_of_parts_are_counted_and_taken_once_they_are_listed() {
+        let pages = Pages::new(40);
+        let mut used = Used::none(40);
+        for (part, count) in [(0..10, 8), (10..20, 10), (20..30, 1)] {
+            used.unlisted.add(part, count);
+        }
+        used.listed = BTreeMap::from([(30, 40)]);
+        pages.begin(used);
+        assert_eq!(pages.used(), 19);
+        assert!(pages.reserve(22, 0).is_err() && pages.reserve(21, 0).is_ok());
+        assert_eq!(pages.take().unwrap(), Take::List(0..10));
+        // A page of a part without a free one is freed: the part is listed before it is trimmed.
+        pages.free(5, 17);
+        assert_eq!((pages.used(), pages.unlisted_part(17)), (18, Some(10..20)));
+        let all: Vec<_> = (10..20).collect();
+        pages.listed(&(10..20), &all);
+        pages.trimmed((5, 17));
+        pages.listed(&(10..20), &[10]);
+        assert_eq!((pages.used(), pages.unlisted_part(17)), (18, None));
+        assert_eq!(take(&pages), 17);
+        pages.listed(&(0..10), &[0, 1, 2, 4, 5, 6, 7, 9]);
+        assert_eq!([take(&pages), take(&pages)], [3, 8]);
+        assert_eq!(pages.take().unwrap(), Take::List(20..30));
+        pages.listed(&(20..30), &[25]);
+        let rest: Vec<_> = (0..19).map(|_| take(&pages)).collect();
+        assert!(rest.iter().copied().eq((20..40).filter(|&page| page != 25)), "{rest:?}");
+        assert!(matches!(pages.take(), Err(DbError::Full { pages: 40 })));
+        assert_eq!(pages.used(), 40);
     }
 
     #[test]
@@ -364,7 +468,7 @@ mod tests {
     #[test]
     fn no_more_pages_are_reserved_than_there_are() {
         let pages = Pages::new(10);
-        pages.begin(&Used::none(10));
+        pages.begin(Used::none(10));
         let first = pages.reserve(6, 0).unwrap();
         assert!(pages.reserve(4, 1).is_err());
         drop(first);
@@ -374,7 +478,7 @@ mod tests {
     #[test]
     fn a_freed_page_needs_the_log_from_its_first_change_that_the_device_lacks() {
         let pages = Pages::new(10);
-        pages.begin(&Used::none(10));
+        pages.begin(Used::none(10));
         let (first, second) = (take(&pages), take(&pages));
         pages.keep_log(first, 5);
         pages.free(20, first);

@@ -1,5 +1,6 @@
 //! The pages of one database on a store that may hold several.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use frostline_placement::Hotness;
@@ -130,6 +131,14 @@ impl PageSpace {
             hotness: Some(out.hotness),
             changed: out.changed.as_ref(),
         }
+    }
+
+    /// The pages of a range that the store has, in order.
+    pub(crate) fn stored(&self, pages: Range<u32>) -> Result<Vec<u32>, DbError> {
+        let mut stored = Vec::new();
+        let lbas = self.first + pages.start..self.first + pages.end;
+        self.store.mapped(lbas, &mut |lba| stored.push(lba - self.first))?;
+        Ok(stored)
     }
 
     /// Forgets a page.

@@ -174,11 +174,17 @@ impl Metadata {
         let mut at = 152;
         for _ in 0..leaves {
             let [number, page, pages, sum] = [0, 4, 8, 12].map(|field| u32_at(table, at + field));
+            let (pages, used) = (pages & 0xffff, pages >> 16);
             at += 24;
             let bytes = leaf(records, page, pages, number, sum).ok_or_else(|| {
                 Undecided::Damaged(format!("leaf {number} of the map is not there"))
             })?;
-            self.leaves.push(MapLeaf { number, bytes });
+            let leaf = MapLeaf { number, bytes };
+            if leaf.pages(self).len() != used as usize {
+                let what = format!("leaf {number} of the map has not {used} pages");
+                return Err(Undecided::Damaged(what));
+            }
+            self.leaves.push(leaf);
         }
         let mut first_at = at + 48 * zones as usize;
         for _ in 0..zones {

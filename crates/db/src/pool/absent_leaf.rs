@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::*;
 
 use super::absent::Room;
-use super::frames::OptimisticGuard;
+use super::frames::{CachedFrame, OptimisticGuard};
 use super::loading::Loader;
 use super::page_table::Known;
 use super::{Memory, PoolCounters, Residency, misses};
@@ -102,6 +102,11 @@ impl<'g, 'p> AbsentLeaf<'g, 'p> {
     pub(crate) fn has_no_reference(&self, key: &[u8]) -> bool {
         let tree = self.parent.node().tree();
         self.known().is_some_and(|known| !known.references.may_have(tree, key))
+    }
+
+    /// The frame of the node above.
+    pub(crate) fn above(&self) -> CachedFrame {
+        self.parent.cached_frame()
     }
 
     /// The page.

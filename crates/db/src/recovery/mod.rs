@@ -65,14 +65,8 @@ pub(crate) fn recover(core: &Core, progress: Option<&Progress>) -> Result<Recove
 
 /// The pages that the store has.
 fn stored_pages(space: &PageSpace) -> Result<Used, DbError> {
-    let (mut used, mut added) = (Used::none(space.pages), Ok(()));
-    let pages = space.first..space.first + space.pages;
-    space.store.mapped(pages, &mut |lba| {
-        if added.is_ok() {
-            added = used.add_stored(lba - space.first);
-        }
-    })?;
-    added?;
+    let mut used = Used::stored(space)?;
+    (0..FIRST_PAGES).try_for_each(|page| used.list(space, page))?;
     match (0..FIRST_PAGES).all(|page| used.has(page)) {
         true => Ok(used),
         false => Err(DbError::Page { page: CATALOG, what: "is missing" }),
@@ -95,9 +89,9 @@ impl Recovery<'_> {
         let mut used = stored_pages(trees.space())?;
         self.redo_structure(&mut used)?;
         tracing::info!(records = self.found.structure, "structure changes of the log are redone");
-        trees.pages.begin(&used);
         // The store has them still, or again: it may have got one that the log made and freed.
         used.left().try_for_each(|page| trees.space().trim(page))?;
+        trees.pages.begin(used);
         self.replay_commits()?;
         let Recovered { commits, log_bytes, .. } = self.found;
         tracing::info!(commits, log_bytes, "commits of the log are replayed");
@@ -111,30 +105,28 @@ impl Recovery<'_> {
         let trees = &self.core.trees;
         let (structure, deleted) = (&mut self.found.structure, &mut self.deleted);
         let mut waiting = WaitingChanges::default();
-        trees.wal().replay(
-            &mut |position, kind, record: &[u8]| {
-                // The store was checked against the log when it was opened.
-                if [TRANSACTION, STORE].contains(&kind) {
-                    return Ok(());
+        let kinds = [PAGES, SPLIT, CREATE, TAKE, GIVE, DELETE];
+        trees.wal().replay_kinds(&kinds, &mut |position, kind, record: &[u8]| {
+            // The store was checked against the log when it was opened.
+            if [TRANSACTION, STORE].contains(&kind) {
+                return Ok(());
+            }
+            let malformed = |_| DbError::Record { position, what: "is no transaction" };
+            match kind {
+                DELETE => return deleted.add(position, record).map_err(malformed),
+                GIVE if let Some((_, writes)) = parse_give(record) => {
+                    deleted.freed(writes).map_err(malformed)?;
                 }
-                let malformed = |_| DbError::Record { position, what: "is no transaction" };
-                match kind {
-                    DELETE => return deleted.add(position, record).map_err(malformed),
-                    GIVE if let Some((_, writes)) = parse_give(record) => {
-                        deleted.freed(writes).map_err(malformed)?;
-                    }
-                    _ => {}
-                }
-                *structure += u64::from(![TAKE, GIVE].contains(&kind));
-                waiting.add(position, kind, record);
-                let is_full = waiting.pages.len() >= trees.records_together();
-                match is_full || waiting.records.len() >= WAITING_BYTES {
-                    true => waiting.redo(trees, used),
-                    false => Ok(()),
-                }
-            },
-            &mut |_, _| (),
-        )?;
+                _ => {}
+            }
+            *structure += u64::from(![TAKE, GIVE].contains(&kind));
+            waiting.add(position, kind, record);
+            let is_full = waiting.pages.len() >= trees.records_together();
+            match is_full || waiting.records.len() >= WAITING_BYTES {
+                true => waiting.redo(trees, used),
+                false => Ok(()),
+            }
+        })?;
         waiting.redo(trees, used)
     }
 
@@ -193,6 +185,7 @@ impl WaitingChanges {
 
     /// Redoes them in their order, and forgets them.
     fn redo(&mut self, trees: &Trees, used: &mut Used) -> Result<(), DbError> {
+        self.pages.iter().try_for_each(|&page| used.list(trees.space(), page))?;
         self.pages.retain(|&page| used.is_filled(page));
         trees.pool.load_needed(&mut self.pages);
         let mut begin = 0;
@@ -225,6 +218,7 @@ fn redo_change(
         TAKE => {
             let runs = parse_take(record).ok_or(malformed("takes no pages"))?;
             runs.into_iter().flat_map(Run::pages).try_for_each(|page| {
+                used.list(trees.space(), page)?;
                 used.take(page)?;
                 // What it is taken for may be on the device, and is not in the log.
                 if !used.is_stored(page) || !trees.pool.is_unused(page) {
@@ -236,7 +230,10 @@ fn redo_change(
         }
         GIVE => {
             let (runs, _) = parse_give(record).ok_or(malformed("frees no pages"))?;
-            runs.into_iter().flat_map(Run::pages).try_for_each(|page| trees.redo_free(used, page))
+            runs.into_iter().flat_map(Run::pages).try_for_each(|page| {
+                used.list(trees.space(), page)?;
+                trees.redo_free(used, page)
+            })
         }
         _ => Err(malformed("is of no known kind")),
     }

@@ -4,6 +4,7 @@
 //! next write mostly goes to the leaf of the one before. So leaves are looked for, loaded and
 //! evicted once for many writes. A write that a later one hides is not made at all.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::DbError;
@@ -20,6 +21,8 @@ struct WaitingWrite {
     /// The first bytes of the key behind those that all keys of its tree begin with here, as a
     /// number that is ordered as they are: none before the writes are sorted.
     key_start: u64,
+    /// True if that is all of the key.
+    is_all: bool,
     /// Where the key is; the value is behind it. Later writes lie behind.
     at: usize,
     position: u64,
@@ -53,6 +56,16 @@ impl WaitingWrite {
     /// True if the write is made in its leaf: it can't wait for it among the rows of absent leaves.
     fn needs_leaf(&self, trees: &Trees) -> bool {
         self.kind == WriteKind::PutOverflow || !trees.pool.keeps_rows()
+    }
+
+    /// The order of trees and keys. Most keys are not looked at, as they may lie anywhere.
+    fn cmp_key(&self, other: &Self, bytes: &[u8]) -> Ordering {
+        let by_start = (self.tree, self.key_start).cmp(&(other.tree, other.key_start));
+        by_start.then_with(|| match self.is_all || other.is_all {
+            // The shorter one is the beginning of the other.
+            true => self.key_len.cmp(&other.key_len),
+            false => self.key(bytes).cmp(other.key(bytes)),
+        })
     }
 
     fn key<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
@@ -101,6 +114,7 @@ impl WaitingWrites {
                 key_len: key.len() as u16,
                 value_len: change.value.len() as u32,
                 key_start: 0,
+                is_all: false,
                 at,
                 position,
             });
@@ -117,12 +131,12 @@ impl WaitingWrites {
     /// Redoes them, and forgets them.
     pub(super) fn redo(&mut self, trees: &Trees) -> Result<(), DbError> {
         self.sort();
-        let (mut loaded, mut last_leaf) = (0, None);
+        let (mut loaded, mut last) = (0, None);
         for (index, write) in self.writes.iter().enumerate() {
             if index >= loaded && write.needs_leaf(trees) {
                 loaded = self.load_leaves(trees, index);
             }
-            trees.redo_write(&write.logged(&self.bytes), write.position, &mut last_leaf)?;
+            trees.redo_write(&write.logged(&self.bytes), write.position, &mut last)?;
         }
         trees.window.replayed(self.position);
         self.writes.clear();
@@ -134,14 +148,9 @@ impl WaitingWrites {
     fn sort(&mut self) {
         self.set_key_starts();
         let bytes = &self.bytes;
-        self.writes.sort_unstable_by(|a, b| {
-            let by_start = (b.tree, b.key_start).cmp(&(a.tree, a.key_start));
-            by_start.then_with(|| (b.key(bytes), b.at).cmp(&(a.key(bytes), a.at)))
-        });
+        self.writes.sort_unstable_by(|a, b| b.cmp_key(a, bytes).then(b.at.cmp(&a.at)));
         self.writes.dedup_by(|older, newer| {
-            let is_one = (older.tree, older.key_start) == (newer.tree, newer.key_start)
-                && older.key(bytes) == newer.key(bytes);
-            is_one && newer.hides(older, bytes)
+            older.cmp_key(newer, bytes).is_eq() && newer.hides(older, bytes)
         });
         self.writes.reverse();
     }
@@ -157,7 +166,8 @@ impl WaitingWrites {
         }
         for write in &mut self.writes {
             let (_, len) = shared[&write.tree];
-            write.key_start = key_start(&write.key(&self.bytes)[len..]);
+            let rest = &write.key(&self.bytes)[len..];
+            (write.key_start, write.is_all) = (key_start(rest), rest.len() <= 8);
         }
     }
 

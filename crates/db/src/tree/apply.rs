@@ -9,8 +9,9 @@ use crate::pool::{CachedFrame, ExclusiveGuard, before, change_leaf, has_room};
 impl Trees {
     /// Makes the change of a record that the log has at `position`. Calls `keep` with a function
     /// that appends the old value, before the change is visible; none if the change waits for its
-    /// leaf, which alone has that value. `cached` is the frame in which the leaf was of late. Returns
-    /// the page of the leaf. In recovery a leaf may have the change.
+    /// leaf, which alone has that value. `cached` is the frame in which the leaf was of late, or the
+    /// node above. Returns the page of the leaf, and its frame, or that of the node above. In recovery
+    /// a leaf may have the change.
     pub(crate) fn apply(
         &self,
         tree: u32,
@@ -19,29 +20,30 @@ impl Trees {
         position: u64,
         mut cached: Option<CachedFrame>,
         mut keep: impl FnMut(&mut dyn FnMut(&mut Vec<u8>) -> Option<Lookup>),
-    ) -> Result<u32, DbError> {
+    ) -> Result<(u32, CachedFrame), DbError> {
         let mut was_absent = false;
         loop {
             let leaf = self.leaf_at(cached.take(), tree, key, |leaf| {
                 was_absent = true;
-                Some((leaf.page(), leaf.change(key, change, position, &mut keep)?))
+                let memory = leaf.change(key, change, position, &mut keep)?;
+                Some(((leaf.page(), leaf.above()), memory))
             })?;
             let seen = match leaf {
                 Leaf::InMemory(seen) => seen,
-                Leaf::Without((page, memory)) => {
+                Leaf::Without((found, memory)) => {
                     if change.kind == WriteKind::Delete {
                         self.visits.note_shorter();
                     }
                     self.pool.make_room_for_rows(memory)?;
                     self.give_overfull();
-                    return Ok(page);
+                    return Ok(found);
                 }
             };
             let Some(mut held) = seen.lock() else { continue };
-            let page = held.page();
+            let (page, frame) = (held.page(), seen.cached_frame());
             if held.node().included() >= position {
                 held.leave_unchanged();
-                return Ok(page);
+                return Ok((page, frame));
             }
             if was_absent {
                 self.pool.note_record(page, key);
@@ -68,7 +70,7 @@ impl Trees {
                 }
                 false => held.leave_unchanged(),
             }
-            return Ok(page);
+            return Ok((page, frame));
         }
     }
 

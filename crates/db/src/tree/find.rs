@@ -46,7 +46,7 @@ impl Trees {
             load(leaf);
             None::<Infallible>
         };
-        match self.find_leaf_or_row(tree, choose, load)? {
+        match self.find_leaf_or_row(tree, None, choose, load)? {
             Leaf::InMemory(leaf) => Ok(leaf),
             Leaf::Without(never) => match never {},
         }
@@ -60,19 +60,24 @@ impl Trees {
         key: &[u8],
         without: impl FnMut(AbsentLeaf<'_, '_>) -> Option<T>,
     ) -> Result<Leaf<'_, T>, DbError> {
-        self.find_leaf_or_row(tree, |node| node.child_index(key), without)
+        self.find_leaf_or_row(tree, None, |node| node.child_index(key), without)
     }
 
+    /// `above` is the node above the leaf, if that is known.
     #[inline]
-    fn find_leaf_or_row<T>(
-        &self,
+    fn find_leaf_or_row<'t, T>(
+        &'t self,
         tree: u32,
+        mut above: Option<OptimisticGuard<'t>>,
         choose: impl Fn(Node<'_>) -> usize,
         mut without: impl FnMut(AbsentLeaf<'_, '_>) -> Option<T>,
-    ) -> Result<Leaf<'_, T>, DbError> {
+    ) -> Result<Leaf<'t, T>, DbError> {
         let weight = self.pool.sample();
         loop {
-            let way = self.descend_by(tree, 1, weight, &choose)?;
+            let way = match above.take() {
+                Some(node) => Some(DescentPath { parent: None, node, pages: 1 }),
+                None => self.descend_by(tree, 1, weight, &choose)?,
+            };
             let Some(DescentPath { node: above, pages, .. }) = way else { continue };
             let node = above.node();
             if node.level() == 0 {
@@ -94,7 +99,7 @@ impl Trees {
     }
 
     /// The leaf in a cached frame, if it is still there and the key belongs to it; else as
-    /// [`Trees::leaf_unless`]. The leaf can be written to: an error if its fences do not include
+    /// [`Trees::leaf_unless`], below the node in that frame if it is one above leaves. The leaf can be written to: an error if its fences do not include
     /// the key, as may be in a damaged tree.
     #[inline]
     pub(super) fn leaf_at<T>(
@@ -104,10 +109,12 @@ impl Trees {
         key: &[u8],
         without: impl FnMut(AbsentLeaf<'_, '_>) -> Option<T>,
     ) -> Result<Leaf<'_, T>, DbError> {
-        if let Some(seen) = cached.and_then(|cached| self.cached_leaf(cached, tree, key)) {
-            return Ok(Leaf::InMemory(seen));
-        }
-        let found = self.leaf_unless(tree, key, without)?;
+        let cached = cached.and_then(|cached| self.cached_node(cached, tree, key, 1));
+        let above = match cached {
+            Some(seen) if seen.node().level() == 0 => return Ok(Leaf::InMemory(seen)),
+            above => above,
+        };
+        let found = self.find_leaf_or_row(tree, above, |node| node.child_index(key), without)?;
         if let Leaf::InMemory(seen) = &found
             && !seen.node().covers(key)
             && seen.is_unchanged()
@@ -126,9 +133,21 @@ impl Trees {
         tree: u32,
         key: &[u8],
     ) -> Option<OptimisticGuard<'_>> {
+        self.cached_node(cached, tree, key, 0)
+    }
+
+    /// The same of a node of this level or below.
+    #[inline]
+    fn cached_node(
+        &self,
+        cached: CachedFrame,
+        tree: u32,
+        key: &[u8],
+        level: usize,
+    ) -> Option<OptimisticGuard<'_>> {
         let seen = self.pool.look_at(cached)?;
         let node = seen.node();
-        let is_it = node.tree() == tree && node.level() == 0 && node.covers(key);
+        let is_it = node.tree() == tree && node.level() <= level && node.covers(key);
         (is_it && seen.is_unchanged()).then_some(seen)
     }
 

@@ -24,6 +24,7 @@ pub(crate) use space_estimate::SpaceEstimate;
 pub(crate) use together::{RECORDS, Wanted};
 pub(crate) use visits::Visits;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use frostline_store::Store;
@@ -105,6 +106,7 @@ impl Trees {
         loop {
             match self.pages.take()? {
                 Take::Page(page) => return Ok(page),
+                Take::List(part) => self.list_pages(part)?,
                 Take::Trim(position) => {
                     self.wal().wait(position)?;
                     self.trim_freed()?;
@@ -119,9 +121,18 @@ impl Trees {
         // was used again.
         let _writer = self.pool.evictor();
         while let Some(freed) = self.pages.next_freed(self.wal().durable()) {
+            if let Some(part) = self.pages.unlisted_part(freed.1) {
+                self.list_pages(part)?;
+            }
             self.space().trim(freed.1)?;
             self.pages.trimmed(freed);
         }
+        Ok(())
+    }
+
+    /// Finds out which pages of a part are free.
+    fn list_pages(&self, part: Range<u32>) -> Result<(), DbError> {
+        self.pages.listed(&part, &self.space().stored(part.clone())?);
         Ok(())
     }
 

@@ -92,17 +92,17 @@ impl Trees {
     }
 
     /// Redoes a write of a transaction, unless its leaf has it. If the leaf is not in memory the
-    /// write waits for it, where it can. `last_leaf` is the frame of the leaf of the write before, if
-    /// it is in one, and then that of this one.
+    /// write waits for it, where it can. `last` is the frame of the leaf of the write before, or
+    /// of the node above if that leaf is in none, and then the same of this one.
     pub(crate) fn redo_write(
         &self,
         write: &LoggedWrite<'_>,
         position: u64,
-        last_leaf: &mut Option<CachedFrame>,
+        last: &mut Option<CachedFrame>,
     ) -> Result<(), DbError> {
         let LoggedWrite { tree, key, change } = *write;
-        let page = self.apply(tree, key, change, position, last_leaf.take(), |_| ())?;
-        *last_leaf = self.pool.look_in_memory(page).map(|leaf| leaf.cached_frame());
+        let (page, found) = self.apply(tree, key, change, position, last.take(), |_| ())?;
+        *last = Some(found);
         if change.kind == WriteKind::Delete {
             // Its visit may have been lost, and no version is kept that would remove the ghost.
             self.visits.note(page);

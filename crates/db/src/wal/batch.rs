@@ -55,6 +55,11 @@ impl Packing {
     }
 }
 
+/// The bit of records of a kind, and of some others: a head has 24.
+pub(super) fn kind_bit(kind: u8) -> u32 {
+    1 << (kind % 24)
+}
+
 /// Begins a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
@@ -77,6 +82,8 @@ pub(super) struct Head {
     pub last: u32,
     /// How the payload has them.
     pub packing: Packing,
+    /// The [bits](kind_bit) of the records of which it has a part; 0 if that is not known.
+    pub kinds: u32,
     /// Bytes of the payload.
     pub stored: u32,
     /// Number of the log, drawn when it is formatted.
@@ -99,9 +106,9 @@ impl Head {
     /// Writes the head, with its sum, into the first bytes of `into`.
     pub(super) fn encode(&self, into: &mut [u8]) {
         let Head { version, sum, zone, block, next_zone, bytes, first, last, .. } = *self;
-        let Head { packing, stored, .. } = *self;
+        let Head { packing, kinds, stored, .. } = *self;
         let place = [MAGIC, 0, version, sum, zone, block, next_zone];
-        let content = [bytes, first, last, packing as u32, stored];
+        let content = [bytes, first, last, packing as u32 | kinds << 8, stored];
         let Head { log, epoch, epoch_first, number, offset, keep_from, durable, .. } = *self;
         let long = [log, epoch, epoch_first, number, offset, keep_from, durable];
         let bytes = place.iter().chain(&content).flat_map(|word| word.to_le_bytes());
@@ -132,7 +139,8 @@ impl Head {
             bytes: u32_at(28),
             first: u32_at(32),
             last: u32_at(36),
-            packing: Packing::of(u32_at(40)).or(newer)?,
+            packing: Packing::of(u32_at(40) & 0xff).or(newer)?,
+            kinds: u32_at(40) >> 8,
             stored: u32_at(44),
             log: u64_at(48),
             epoch: u64_at(56),
@@ -163,6 +171,11 @@ impl Head {
             && (1..=self.number).contains(&self.epoch_first)
             && self.keep_from <= self.offset
             && self.durable < self.number
+    }
+
+    /// True if it has no part of a record of these kinds, given by their bits.
+    pub(super) fn has_none_of(&self, kinds: u32) -> bool {
+        self.kinds != 0 && self.kinds & kinds == 0
     }
 
     /// Blocks of the batch.
@@ -237,6 +250,7 @@ mod tests {
             let head = Head {
                 version: VERSION, sum: word, zone: word + 1, block: word + 2, next_zone: NONE,
                 bytes: word + 3, first: word, last: NONE, packing: Packing::Lz4, stored: word,
+                kinds: word,
                 log: !long, epoch: long,
                 epoch_first: long - 5, number: long - 1, offset: long, keep_from: long - 3,
                 durable: long - 4,

@@ -36,6 +36,7 @@ fn head() -> impl Strategy<Value = Head> {
             first: place(first),
             last: place(last),
             packing: Packing::Plain,
+            kinds: sizes.0 % 4,
             stored: bytes,
             log: 7,
             epoch,
@@ -98,6 +99,7 @@ proptest! {
         };
         if let Ok(wal) = Wal::open(device, 7, &options) {
             let _ = wal.replay(&mut |_, _, _| Ok::<(), WalError>(()), &mut |_, _| ());
+            let _ = wal.replay_kinds(&[1], &mut |_, _, _| Ok::<(), WalError>(()));
             for kind in 0..20 {
                 let appended = wal.append(kind, &[&[kind; 3000]], |_| ());
                 let _ = appended.and_then(|(lsn, ())| wal.wait(lsn));

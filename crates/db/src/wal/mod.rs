@@ -42,7 +42,7 @@ use frostline_store::Compression;
 use frostline_zone::{Device, ZoneInfo, ZoneState};
 use parking_lot::Mutex;
 
-use batch::BLOCK;
+use batch::{BLOCK, kind_bit};
 use buffer::Buffer;
 use chain::Chain;
 pub use error::WalError;
@@ -198,14 +198,16 @@ impl FoundLog {
         Wal::resume(self, options)
     }
 
-    /// Calls `pick` for records, and returns what it makes of the last one that is not `None`.
-    /// Reads the last part of the log first, and more only if `pick` found nothing there.
+    /// Calls `pick` for records of a kind, and perhaps others, and returns what it makes of the last
+    /// one that is not `None`. Reads the last part of the log first, and more only if `pick` found
+    /// nothing there.
     ///
     /// # Errors
     /// Those of `pick`; [`WalError::Damaged`] if a record is not what was written; errors of the
     /// device.
     pub fn last<T, E: From<WalError>>(
         &self,
+        kind: u8,
         mut pick: impl FnMut(Lsn, u8, &[u8]) -> Result<Option<T>, E>,
     ) -> Result<Option<T>, E> {
         let parts = &self.chain.parts;
@@ -218,7 +220,8 @@ impl FoundLog {
                 last = pick(lsn, kind, payload)?.or(last.take());
                 Ok::<(), E>(())
             };
-            replay::replay(&*self.device, &self.chain, from, &mut visit, &mut |_, _| ())?;
+            let kinds = kind_bit(kind);
+            replay::replay(&*self.device, &self.chain, from, kinds, &mut visit, &mut |_, _| ())?;
             if last.is_some() || from == 0 {
                 break;
             }
@@ -299,9 +302,32 @@ impl Wal {
         visit: &mut Visit<'_, E>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), E> {
+        self.replay_bits(u32::MAX, visit, progress)
+    }
+
+    /// As [`Wal::replay`] for records of these kinds; others may be among them. Parts of the log
+    /// that have none of them are not read.
+    ///
+    /// # Errors
+    /// As for [`Wal::replay`].
+    pub fn replay_kinds<E: From<WalError>>(
+        &self,
+        kinds: &[u8],
+        visit: &mut Visit<'_, E>,
+    ) -> Result<(), E> {
+        let bits = kinds.iter().fold(0, |bits, &kind| bits | kind_bit(kind));
+        self.replay_bits(bits, visit, &mut |_, _| ())
+    }
+
+    fn replay_bits<E: From<WalError>>(
+        &self,
+        kinds: u32,
+        visit: &mut Visit<'_, E>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), E> {
         let found = self.found.lock();
         let chain = found.as_ref().ok_or(WalError::NoReplay)?;
-        replay::replay(&*self.device, chain, 0, visit, progress)
+        replay::replay(&*self.device, chain, 0, kinds, visit, progress)
     }
 
     /// Appends a record, whose payload is the parts one behind the other. `numbered` is called

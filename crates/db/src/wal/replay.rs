@@ -14,11 +14,13 @@ pub type Visit<'a, E> = dyn FnMut(Lsn, u8, &[u8]) -> Result<(), E> + 'a;
 
 /// Calls `visit` for every record that ends behind the chain's `keep_from` and begins in the batch
 /// `from` of it or behind, in order; and `progress` after each batch with how many bytes of how
-/// many are read. A record begins in that batch.
+/// many are read. A record begins in that batch. Batches without a part of a record of these
+/// `kinds`, given by their bits, are not read.
 pub(super) fn replay<E: From<WalError>>(
     device: &dyn Device,
     chain: &Chain,
     from: usize,
+    kinds: u32,
     visit: &mut Visit<'_, E>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(), E> {
@@ -30,7 +32,18 @@ pub(super) fn replay<E: From<WalError>>(
         false => Ok(()),
     };
     let (mut window, mut room): (Option<BlockWindow<'_>>, _) = (None, Vec::new());
+    let mut is_behind_gap = false;
     for &LogExtent { head, end } in parts {
+        if head.has_none_of(kinds) {
+            is_behind_gap = true;
+            continue;
+        }
+        if is_behind_gap {
+            // What it has of a record before that is of another kind.
+            let Some(first) = head.first_record().filter(|&first| first < end) else { continue };
+            (records.at, is_behind_gap) = (first, false);
+            records.carry.clear();
+        }
         let window = match &mut window {
             Some(window) if window.zone() == head.zone => window,
             other => {
@@ -47,7 +60,7 @@ pub(super) fn replay<E: From<WalError>>(
         records.read(bytes, &head, &mut visit)?;
         progress(records.at.saturating_sub(begin), chain.end - begin);
     }
-    match records.at == chain.end {
+    match is_behind_gap || records.at == chain.end {
         true => Ok(()),
         false => Err(chain.last.damaged(records.at, "its last record is not whole").into()),
     }

@@ -19,7 +19,7 @@ use frostline_store::compression::Compressor;
 use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneInfo, ZoneState};
 
 use super::batch::Packing;
-use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, NONE, VERSION, record_at};
+use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, NONE, VERSION, kind_bit, record_at};
 use super::chain::Chain;
 use super::error::WalError;
 use super::lsn::Lsn;
@@ -53,6 +53,8 @@ pub(super) struct Writer {
     /// The first end of a record that is not before the end of what is on the device: behind `end`
     /// if that is in the middle of a record.
     next: Lsn,
+    /// The kind of the record that ends there.
+    kind: u8,
     /// Zones that hold records, oldest first. The last is written.
     held: VecDeque<HeldZone>,
     /// Next block of the last of them.
@@ -111,6 +113,7 @@ impl Writer {
             durable: 0,
             end: 0,
             next: 0,
+            kind: 0,
             held: VecDeque::new(),
             at: 0,
             unused: empty.len(),
@@ -234,12 +237,12 @@ impl Writer {
     /// returns what was written. An empty round writes a batch as well, for the sake of its head.
     pub(super) fn write(&mut self, round: &Round<'_>) -> Result<Written, WalError> {
         let begins = self.next.saturating_sub(round.offset) as usize;
-        let mut boundaries = Boundaries { bytes: round.bytes, at: begins };
+        let mut boundaries = Boundaries { bytes: round.bytes, at: begins, kind: self.kind };
         let (mut from, mut blocks, mut blocks_saved, mut end) = (0, 0, 0, self.end);
         loop {
             let room = self.place()?.min(MOST_BLOCKS);
             let part = round.part(from, room, &self.compressor);
-            let (first, last) = boundaries.between(from, part.to);
+            let (first, last, kinds) = boundaries.between(from, part.to);
             let packing = match part.short {
                 Some(_) => self.compressor.compression.into(),
                 None => Packing::Plain,
@@ -247,6 +250,7 @@ impl Writer {
             let payload = part.short.as_deref().unwrap_or(&round.bytes[from..part.to]);
             let head = Head {
                 packing,
+                kinds,
                 stored: payload.len() as u32,
                 bytes: (part.to - from) as u32,
                 first,
@@ -270,7 +274,7 @@ impl Writer {
         assert!(self.end <= end, "the log ends before it did");
         self.durable = self.number - 1;
         self.end = end;
-        self.next = round.offset + boundaries.at as u64;
+        (self.next, self.kind) = (round.offset + boundaries.at as u64, boundaries.kind);
         Ok(Written { blocks, blocks_saved, bytes: from, end })
     }
 
@@ -409,23 +413,28 @@ struct Boundaries<'a> {
     bytes: &'a [u8],
     /// The first boundary that was not passed.
     at: usize,
+    /// The kind of the record that ends there.
+    kind: u8,
 }
 
 impl Boundaries<'_> {
-    /// Of a part that begins where the last one ended: where in it the first record begins, and
-    /// where the last one ends.
-    fn between(&mut self, from: usize, to: usize) -> (u32, u32) {
+    /// Of a part that begins where the last one ended: where in it the first record begins, where
+    /// the last one ends, and the bits of their kinds.
+    fn between(&mut self, from: usize, to: usize) -> (u32, u32, u32) {
         let relative = |at: usize| (at - from) as u32;
         let begins = self.at < to || from == to;
         let first = if begins { relative(self.at) } else { NONE };
         let mut last = if self.at == to && to > from { relative(to) } else { NONE };
+        let mut kinds = if from < self.at && from < to { kind_bit(self.kind) } else { 0 };
         while self.at < to {
             let record = record_at(&self.bytes[self.at..]);
-            self.at += record.map(|(.., end)| end).expect("records are written as wholes");
+            let (kind, _, end) = record.expect("records are written as wholes");
+            kinds |= kind_bit(kind);
+            (self.at, self.kind) = (self.at + end, kind);
             if self.at <= to {
                 last = relative(self.at);
             }
         }
-        (first, last)
+        (first, last, kinds)
     }
 }

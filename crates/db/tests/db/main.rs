@@ -13,6 +13,7 @@ mod long_values;
 mod lost_pages;
 mod misuse;
 mod model;
+mod openings;
 mod rolled_back;
 mod shapes;
 mod small_world;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use frostline_db::wal::{Flusher, FoundLog, Lsn, Wal, WalError, WalOptions};
 use frostline_store::Compression;
 use frostline_zone::{
-    Clock, Device, DeviceError, Drive, Fault, Faulty, Shape, Timed, ZoneState, in_memory,
+    Clock, Counted, Device, DeviceError, Drive, Fault, Faulty, Shape, Timed, ZoneState, in_memory,
 };
 use proptest::prelude::*;
 
@@ -270,6 +270,47 @@ fn a_log_is_written_for_ever_in_the_zones_it_has() {
 }
 
 #[test]
+fn replay_of_a_kind_reads_no_part_of_the_log_without_it() {
+    let device = formatted(24);
+    let wal = open(&device, &INLINE);
+    let mut expected = Vec::new();
+    for number in 0..300 {
+        // One in the middle of a batch, and one that fills more than a zone.
+        let (kind, bytes) = [(1, 3000), (9, 100), (9, 100_000)][match number {
+            50 => 1,
+            200 => 2,
+            _ => 0,
+        }];
+        let (lsn, ()) = wal.append(kind, &[&payload(number, bytes)], |_| ()).unwrap();
+        if number % 10 == 9 {
+            wal.wait(lsn).unwrap();
+        }
+        if kind == 9 {
+            expected.push((lsn, payload(number, bytes)));
+        }
+    }
+    wal.close().unwrap();
+    drop(wal);
+    let counted = Arc::new(Counted::new(device));
+    let device: Arc<dyn Device> = counted.clone();
+    let wal = open(&device, &INLINE);
+    let mut found = Vec::new();
+    let before = counted.counts().read_bytes;
+    let mut visit = |lsn, kind, record: &[u8]| {
+        if kind == 9 {
+            found.push((lsn, record.to_vec()));
+        }
+        Ok::<(), WalError>(())
+    };
+    wal.replay_kinds(&[9], &mut visit).unwrap();
+    assert!(found == expected);
+    let read = counted.counts().read_bytes - before;
+    assert!(read < 6 * ZONE, "{read} bytes");
+    wal.replay_kinds(&[8], &mut |_, _, _| Err(WalError::NoReplay)).unwrap();
+    assert_eq!(counted.counts().read_bytes - before, read);
+}
+
+#[test]
 fn the_last_record_of_a_kind_is_found_wherever_it_is() {
     for (count, at) in [(1, 0), (40, 0), (40, 1), (40, 20), (40, 35), (40, 39), (40, 40)] {
         let device = formatted(24);
@@ -287,10 +328,10 @@ fn the_last_record_of_a_kind_is_found_wherever_it_is() {
         // The last of three, or of those of them that there are.
         let last = at.min(count - 1);
         let expected = Some(if last % 7 == 3 { 100_000 } else { 2000 });
-        let found = FoundLog::find(device.clone(), 7).unwrap().last(of_kind).unwrap();
+        let found = FoundLog::find(device.clone(), 7).unwrap().last(9, of_kind).unwrap();
         assert_eq!(found, expected, "{at} of {count}");
         let of_none = |_, kind, _: &[u8]| Ok::<_, WalError>((kind == 8).then_some(()));
-        assert_eq!(FoundLog::find(device, 7).unwrap().last(of_none).unwrap(), None);
+        assert_eq!(FoundLog::find(device, 7).unwrap().last(8, of_none).unwrap(), None);
     }
 }
 

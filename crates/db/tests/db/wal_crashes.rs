@@ -135,6 +135,22 @@ impl World {
         };
         wal.replay(&mut visit, &mut |_, _| ()).unwrap();
         assert!(expected.next().is_none(), "records are missing");
+        let kinds = [0, 1, 2].map(|part| self.records.len() * part / 3);
+        let kinds = kinds.map(|at| self.records.get(at).map_or(0, |record| record.number as u8));
+        for kinds in [&kinds[..1], &kinds] {
+            let of_kind =
+                self.records.iter().filter(|record| kinds.contains(&(record.number as u8)));
+            let mut expected = of_kind.peekable();
+            let mut visit = |lsn, kind, found: &[u8]| {
+                if let Some(record) = expected.next_if(|record| record.lsn == lsn) {
+                    assert_eq!(kind, record.number as u8);
+                    assert!(found == payload(record.number, record.bytes));
+                }
+                Ok::<(), WalError>(())
+            };
+            wal.replay_kinds(kinds, &mut visit).unwrap();
+            assert!(expected.next().is_none(), "records of some kinds are missing");
+        }
         (self.kept, self.durable) = (kept, end);
     }
 }

@@ -1,6 +1,7 @@
 //! Leaves of the map come into memory as their pages are used, and leave it when the map takes more
 //! than it may.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use frostline_log::{Extent, Map};
@@ -160,6 +161,13 @@ impl MapLoader {
         })
     }
 
+    /// Leaves from one on up to before another, and how many pages each has. None is read.
+    pub(crate) fn counts(&self, leaves: Range<u32>) -> Result<Vec<(u32, u32)>, StoreError> {
+        let state = self.core.state()?;
+        let counts = state.map().counts_from(leaves.start);
+        Ok(counts.take_while(|(leaf, _)| *leaf < leaves.end).collect())
+    }
+
     /// The pages that a leaf has, in order.
     pub(crate) fn pages_of_leaf(&self, leaf: u32) -> Result<Vec<u32>, StoreError> {
         self.look_into(leaf, |map, bytes| map.pages(leaf, bytes).collect())
@@ -202,13 +210,17 @@ impl MapLoader {
         };
         let read = map.leaf_of_pages(&bytes);
         let read = read.filter(|read| map.records(leaf, read).all(is_possible));
+        let at = map.at(leaf);
         let why = "has places that no record can have";
-        read.ok_or_else(|| self.damaged_leaf(leaf, map.at(leaf), why))
+        let read = read.ok_or_else(|| self.damaged_leaf(leaf, at, why))?;
+        let has_all = map.pages(leaf, &read).count() == usize::from(at.used);
+        let why = "has other pages than the table counts";
+        has_all.then_some(read).ok_or_else(|| self.damaged_leaf(leaf, at, why))
     }
 
     /// Reads a leaf from the metadata log.
     pub(crate) fn read_leaf(&self, leaf: u32, at: LeafAt) -> Result<AlignedBuf, StoreError> {
-        let pages = (at.pages as usize).min(self.core.layout.leaf.most_pages());
+        let pages = usize::from(at.pages).min(self.core.layout.leaf.most_pages());
         let sound = |bytes: &[u8]| crc32c::crc32c(bytes) == at.sum;
         match MetaLog::read(&*self.core.device, &self.core.layout, at.page, pages, &sound) {
             Ok(bytes) if sound(&bytes) => return Ok(bytes),

@@ -62,9 +62,11 @@ impl Metadata {
         for (leaf, bytes) in leaves {
             let begin = payload.len();
             let pages = bytes.append_pages(&mut payload);
+            let used = bytes.pages(layout.leaf).count() as u16;
             let sum = crc32c::crc32c(&payload[begin..]);
             numbers.push(leaf);
-            places.push((leaf, LeafAt { page: (begin / PAGE) as u32, pages, sum, time }));
+            let page = (begin / PAGE) as u32;
+            places.push((leaf, LeafAt { page, pages, used, sum, time }));
             if payload.len() > room {
                 break;
             }

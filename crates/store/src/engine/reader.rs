@@ -443,15 +443,39 @@ impl Reader {
         range: Range<u32>,
         visit: &mut dyn FnMut(u32),
     ) -> Result<(), StoreError> {
-        let end = range.end.min(self.core.layout.fixed.logical_pages as u32);
-        let mut next = range.start / self.core.layout.leaf.pages();
-        while let Some(leaf) =
-            self.loader.next_leaf(next)?.filter(|&leaf| leaf <= end / self.core.layout.leaf.pages())
-        {
+        let leaves = self.leaves_of(&range);
+        let mut next = leaves.start;
+        while let Some(leaf) = self.loader.next_leaf(next)?.filter(|leaf| leaves.contains(leaf)) {
             let pages = self.loader.pages_of_leaf(leaf)?.into_iter();
-            pages.filter(|page| (range.start..end).contains(page)).for_each(&mut *visit);
+            pages.filter(|page| range.contains(page)).for_each(&mut *visit);
             next = leaf + 1;
         }
         Ok(())
+    }
+
+    /// Calls `visit` with the part of a range that each leaf of the map has, in order, and with how
+    /// many of its pages there are. Leaves that have other pages as well are read.
+    pub(crate) fn mapped_counts(
+        &self,
+        range: Range<u32>,
+        visit: &mut dyn FnMut(Range<u32>, u32),
+    ) -> Result<(), StoreError> {
+        for (leaf, mut count) in self.loader.counts(self.leaves_of(&range))? {
+            let of_leaf = self.core.layout.leaf.pages_of_leaf(leaf);
+            let end = of_leaf.end.min(range.end.into());
+            let part = range.start.max(of_leaf.start as u32)..end as u32;
+            if (u64::from(part.start), u64::from(part.end)) != (of_leaf.start, of_leaf.end) {
+                let pages = self.loader.pages_of_leaf(leaf)?;
+                count = pages.iter().filter(|page| part.contains(page)).count() as u32;
+            }
+            visit(part, count);
+        }
+        Ok(())
+    }
+
+    /// The leaves that have pages of a range.
+    fn leaves_of(&self, range: &Range<u32>) -> Range<u32> {
+        let of_leaf = self.core.layout.leaf.pages();
+        range.start / of_leaf..range.end.div_ceil(of_leaf)
     }
 }

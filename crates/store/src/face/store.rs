@@ -297,6 +297,21 @@ impl Store {
         self.engine.reader.mapped_pages(lbas, visit)
     }
 
+    /// Calls `visit` with parts of a range of LBAs, in order, and how many pages [`Store::mapped`]
+    /// has of each. Of LBAs between them it has none.
+    ///
+    /// No page is read, and of the map at most the two leaves in which the range begins and ends.
+    ///
+    /// # Errors
+    /// As for [`Store::mapped`].
+    pub fn mapped_counts(
+        &self,
+        lbas: Range<u32>,
+        visit: &mut dyn FnMut(Range<u32>, u32),
+    ) -> Result<(), StoreError> {
+        self.engine.reader.mapped_counts(lbas, visit)
+    }
+
     /// Forgets a page; true if there was one. Works on a full store.
     ///
     /// # Errors

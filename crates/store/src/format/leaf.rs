@@ -224,12 +224,12 @@ impl Leaf {
     }
 
     /// Appends the leaf as it lies on the device, in whole pages; returns their number.
-    pub(crate) fn append_pages(&self, into: &mut Vec<u8>) -> u32 {
+    pub(crate) fn append_pages(&self, into: &mut Vec<u8>) -> u16 {
         let begin = into.len();
         into.extend_from_slice(&self.0);
         let pages = (into.len() - begin).div_ceil(PAGE);
         into.resize(begin + pages * PAGE, 0);
-        pages as u32
+        pages as u16
     }
 
     /// Bytes of its rows.

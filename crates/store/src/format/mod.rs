@@ -154,8 +154,10 @@ pub(crate) struct LeafAt {
     /// Page in the metadata zones, counted through all of them; 0 if the leaf is not there.
     pub page: u32,
     /// Its pages.
-    pub pages: u32,
-    /// CRC-32C of these.
+    pub pages: u16,
+    /// Pages of the store that it has: those that were written and not trimmed.
+    pub used: u16,
+    /// CRC-32C of its pages.
     pub sum: u32,
     /// User writes of the store when it was written.
     pub time: u64,
@@ -170,7 +172,9 @@ pub(crate) struct PlacedLeaf {
     /// See [`LeafAt::page`].
     pub page: u32,
     /// See [`LeafAt::pages`].
-    pub pages: u32,
+    pub pages: u16,
+    /// See [`LeafAt::used`].
+    pub used: u16,
     /// See [`LeafAt::sum`].
     pub sum: u32,
     /// See [`LeafAt::time`].
@@ -179,14 +183,14 @@ pub(crate) struct PlacedLeaf {
 
 impl PlacedLeaf {
     /// The row of a leaf in that place.
-    pub(crate) fn of((leaf, LeafAt { page, pages, sum, time }): (u32, LeafAt)) -> Self {
-        PlacedLeaf { leaf, page, pages, sum, time }
+    pub(crate) fn of((leaf, LeafAt { page, pages, used, sum, time }): (u32, LeafAt)) -> Self {
+        PlacedLeaf { leaf, page, pages, used, sum, time }
     }
 
     /// The leaf, and its place.
     pub(crate) fn place(self) -> (u32, LeafAt) {
-        let PlacedLeaf { leaf, page, pages, sum, time } = self;
-        (leaf, LeafAt { page, pages, sum, time })
+        let PlacedLeaf { leaf, page, pages, used, sum, time } = self;
+        (leaf, LeafAt { page, pages, used, sum, time })
     }
 }
 

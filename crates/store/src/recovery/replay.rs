@@ -88,6 +88,14 @@ impl Recovery<'_> {
             |mapped, (page, late)| {
                 let before = KINDS.map(|kind| mapped.place_of(kind));
                 let newest = newest(late, before, checkpoint);
+                let had = before.map(|place| place.map_or(0, |(at, _)| at.units));
+                let has: [u32; 3] = std::array::from_fn(|kind| match newest[kind] {
+                    Some(latest) if latest.to.is_some() => latest.units,
+                    Some(_) => 0,
+                    None => had[kind],
+                });
+                let [had, has] = [had, has].map(|units| mapped.change_units_of(units));
+                self.changes.update(had, has);
                 for ((kind, latest), before) in KINDS.into_iter().zip(newest).zip(before) {
                     let Some(latest) = latest else { continue };
                     let of_table = |zone: u32| of_table.get(zone as usize).copied().flatten();
@@ -163,13 +171,12 @@ impl Recovery<'_> {
 
     /// Points the map to the newest copies.
     pub(super) fn point_pages(&mut self) -> Result<(), StoreError> {
-        let Recovery { engine, latest, epochs, changes, .. } = self;
+        let Recovery { engine, latest, epochs, .. } = self;
         let by_page = latest.chunk_by(|(page, ..), (other, ..)| page == other);
         engine.loader.each_mapped(
             by_page,
             |of_page| of_page[0].0,
             |mapped, of_page| {
-                let before = mapped.change_units();
                 for (_, kind, latest) in of_page {
                     let to = latest.to.map(|(index, offset)| {
                         let slot = Slot { zone: epochs[index as usize].zone, offset };
@@ -177,7 +184,6 @@ impl Recovery<'_> {
                     });
                     mapped.point(*kind, to);
                 }
-                changes.update(before, mapped.change_units());
             },
         )
     }

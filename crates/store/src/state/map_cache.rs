@@ -347,6 +347,14 @@ impl MapCache {
         })
     }
 
+    /// The leaves from this one on, and how many pages each has.
+    pub(crate) fn counts_from(&self, leaf: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.root_from(leaf).map(|(leaf, at)| {
+            let resident = self.get(leaf).map(|bytes| bytes.pages(self.shape).count() as u32);
+            (leaf, resident.unwrap_or(at.used.into()))
+        })
+    }
+
     /// The pages that a leaf has.
     pub(crate) fn pages<'a>(
         &'a self,

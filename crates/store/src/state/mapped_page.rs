@@ -139,7 +139,15 @@ impl<G: Deref<Target = State>> MappedPage<G> {
     /// The units of the page's delta and tail.
     pub(crate) fn change_units(&self) -> ChangeUnits {
         match self.changes {
-            Some(_) => self.state.layout.change_units(self.units()),
+            Some(_) => self.change_units_of(self.units()),
+            None => ChangeUnits::default(),
+        }
+    }
+
+    /// The same if its image, delta and tail have so many units.
+    pub(crate) fn change_units_of(&self, units: [u32; 3]) -> ChangeUnits {
+        match self.changes {
+            Some(_) => self.state.layout.change_units(units),
             None => ChangeUnits::default(),
         }
     }

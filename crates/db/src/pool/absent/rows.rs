@@ -116,12 +116,9 @@ impl Rows {
         }
     }
 
-    /// Takes the records out, to be given back to [`Self::set`] with so many bytes more.
-    fn take(&mut self, more: usize) -> Vec<u8> {
-        match self.is_empty() {
-            true => before(more),
-            false => std::mem::take(&mut self.bytes).into_vec(),
-        }
+    /// All records, and what is before them.
+    fn all_bytes(&self) -> &[u8] {
+        if self.is_empty() { &[0; BEFORE] } else { &self.bytes }
     }
 
     /// The log position of the last change of any of them, or a later one.
@@ -294,11 +291,9 @@ impl Rows {
     /// of the record.
     fn replace(&mut self, key: &[u8], at: Option<At>, change: Change<'_>) -> usize {
         let marks = at.as_ref().map_or(0, |at| self.marks(at));
-        let more = HEAD + key.len() + change.value.len();
-        let mut bytes = self.take(more);
-        let old: Vec<u8> = bytes.drain(at.map_or(0..0, |at| at.begin..at.end)).collect();
+        let before = at.map_or(BEFORE..BEFORE, |at| at.begin..at.end);
         let patches = match change.kind == WriteKind::Patch && marks & PATCHED != 0 {
-            true => &old[HEAD + key.len()..],
+            true => &self.bytes[before.start + HEAD + key.len()..before.end],
             false => &[],
         };
         let kind = match (change.kind, marks & (ADDED | DELETED)) {
@@ -308,13 +303,17 @@ impl Rows {
             (WriteKind::Patch, _) => OVERWRITTEN | PATCHED,
             (WriteKind::Put | WriteKind::PutOverflow, _) => 0,
         };
-        bytes.reserve_exact(more + patches.len());
         let len = patches.len() + change.value.len();
+        let all = self.all_bytes();
+        let others = [&all[..before.start], &all[before.end..]];
+        let bytes = others[0].len() + others[1].len() + HEAD + key.len() + len;
+        let mut bytes = Vec::with_capacity(bytes);
+        others.into_iter().for_each(|part| bytes.extend_from_slice(part));
         push(&mut bytes, marks & USED | CHANGED | ADDED | kind, key, len as u16);
         bytes.extend_from_slice(patches);
         bytes.extend_from_slice(change.value);
         self.set(bytes);
-        more + patches.len()
+        HEAD + key.len() + len
     }
 
     /// Bytes of the page that all records take which are added to it, with one more: each may be
@@ -351,8 +350,9 @@ impl Rows {
         match self.find(key) {
             Some(at) => self.mark(&at, USED),
             None => {
-                let mut bytes = self.take(HEAD + key.len());
-                bytes.reserve_exact(HEAD + key.len());
+                let all = self.all_bytes();
+                let mut bytes = Vec::with_capacity(all.len() + HEAD + key.len());
+                bytes.extend_from_slice(all);
                 push(&mut bytes, 0, key, IN_PAGE);
                 self.set(bytes);
             }
