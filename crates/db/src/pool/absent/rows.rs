@@ -291,9 +291,9 @@ impl Rows {
     /// of the record.
     fn replace(&mut self, key: &[u8], at: Option<At>, change: Change<'_>) -> usize {
         let marks = at.as_ref().map_or(0, |at| self.marks(at));
-        let before = at.map_or(BEFORE..BEFORE, |at| at.begin..at.end);
+        let old = at.map_or(BEFORE..BEFORE, |at| at.begin..at.end);
         let patches = match change.kind == WriteKind::Patch && marks & PATCHED != 0 {
-            true => &self.bytes[before.start + HEAD + key.len()..before.end],
+            true => &self.bytes[old.start + HEAD + key.len()..old.end],
             false => &[],
         };
         let kind = match (change.kind, marks & (ADDED | DELETED)) {
@@ -305,7 +305,7 @@ impl Rows {
         };
         let len = patches.len() + change.value.len();
         let all = self.all_bytes();
-        let others = [&all[..before.start], &all[before.end..]];
+        let others = [&all[..old.start], &all[old.end..]];
         let bytes = others[0].len() + others[1].len() + HEAD + key.len() + len;
         let mut bytes = Vec::with_capacity(bytes);
         others.into_iter().for_each(|part| bytes.extend_from_slice(part));
