@@ -184,6 +184,21 @@ fn who_renames_or_deletes_a_table_loses_against_no_other_that_writes_to_the_cata
 }
 
 #[test]
+fn who_undid_writes_to_a_deleted_table_commits_others() {
+    let db = open(&device()).unwrap();
+    let [table, deleted] = ["t", "deleted"].map(|name| db.create_table(name).unwrap());
+    put_all(&db, deleted, &records(2));
+    let mut change = db.begin().unwrap();
+    change.put(table, b"a", b"stays").unwrap();
+    let before = change.savepoint().unwrap();
+    // To the pieces that it has.
+    change.put(deleted, b"key 000007", &[7; 2500]).unwrap();
+    change.undo(before).unwrap();
+    db.delete_table("deleted").unwrap();
+    change.commit().unwrap();
+}
+
+#[test]
 fn tables_that_come_and_go_are_not_numbered_for_ever() {
     let db = open(&device()).unwrap();
     for round in 0..5000 {
