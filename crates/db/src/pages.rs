@@ -254,6 +254,14 @@ impl Used {
         Ok(())
     }
 
+    /// Takes pages of which nothing is known: those that are neither in use, nor were. Returns them.
+    pub(crate) fn take_unknown(&mut self, pages: Vec<u32>) -> Result<Vec<u32>, DbError> {
+        let unknown = pages.into_iter().filter(|&page| !self.is(page, NOW | BEFORE));
+        let unknown: Vec<u32> = unknown.collect();
+        unknown.iter().try_for_each(|&page| self.take(page))?;
+        Ok(unknown)
+    }
+
     /// A page was freed before a record at `position` took it. What it was taken for is not in the
     /// log. The store has a content of before if that is lost as the page was freed again: an earlier
     /// recovery may have written it.

@@ -26,7 +26,7 @@ mod writes;
 use crate::core::Core;
 use crate::direction::Direction;
 use crate::layout::{CATALOG, FIRST_PAGES, IN_PAGES, OVERFLOW_TREE};
-use crate::overflow::{Run, note_unowned, number_behind, piece_key};
+use crate::overflow::{Run, note_unowned, number_behind, pages_under_way, piece_key};
 use crate::pages::Used;
 use crate::record::{
     CREATE, DELETE, GIVE, PAGES, SPLIT, STORE, TAKE, TRANSACTION, pages_of_change, parse_create,
@@ -95,6 +95,10 @@ impl Recovery<'_> {
         let mut used = stored_pages(trees.space())?;
         self.redo_structure(&mut used)?;
         tracing::info!(records = self.found.structure, "structure changes of the log are redone");
+        // The log may no more have that pages were taken which then were not written. They are free
+        // once a record says so.
+        let under_way = || pages_under_way(&View::begin(trees, None, false));
+        let mut unknown = used.take_unknown(under_way()?)?;
         trees.pages.begin(&used);
         // The store has them still, or again: it may have got one that the log made and freed.
         used.left().try_for_each(|page| trees.space().trim(page))?;
@@ -103,6 +107,12 @@ impl Recovery<'_> {
         tracing::info!(commits, log_bytes, "commits of the log are replayed");
         trees.window.replayed(u64::MAX);
         trees.pool.end_replay();
+        if !unknown.is_empty() {
+            let named = under_way()?;
+            // Of the others the log said so.
+            unknown.retain(|page| !named.contains(page));
+            unknown.into_iter().for_each(|page| trees.pages.give_back(page));
+        }
         Ok(self.found)
     }
 
