@@ -254,11 +254,18 @@ impl Used {
         Ok(())
     }
 
-    /// Takes pages of which nothing is known: those that are neither in use, nor were. Returns them.
-    pub(crate) fn take_unknown(&mut self, pages: Vec<u32>) -> Result<Vec<u32>, DbError> {
-        let unknown = pages.into_iter().filter(|&page| !self.is(page, NOW | BEFORE));
-        let unknown: Vec<u32> = unknown.collect();
-        unknown.iter().try_for_each(|&page| self.take(page))?;
+    /// Takes pages of which nothing is known: those that neither are in use nor were. Returns them.
+    pub(crate) fn take_unknown(
+        &mut self,
+        pages: impl Iterator<Item = u32>,
+    ) -> Result<Vec<u32>, DbError> {
+        let mut unknown = Vec::new();
+        for page in pages {
+            if !self.is(page, NOW | BEFORE) {
+                self.take(page)?;
+                unknown.push(page);
+            }
+        }
         Ok(unknown)
     }
 

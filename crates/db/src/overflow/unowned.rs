@@ -109,16 +109,15 @@ pub(crate) fn note_unowned(core: &Core, view: &View<'_>) -> Result<(), DbError> 
 }
 
 /// The pages that were taken for values under way. Not all were written, if one was given up.
-pub(crate) fn pages_under_way(view: &View<'_>) -> Result<Vec<u32>, DbError> {
-    let mut pages = Vec::new();
+pub(crate) fn runs_under_way(view: &View<'_>) -> Result<Vec<Run>, DbError> {
+    let mut runs = Vec::new();
     each_head(view, |number, state| {
         if Owner::parse(state) == Some(Owner::UnderWay) {
-            let runs = runs_of(view, number, usize::MAX)?.1;
-            pages.extend(runs.into_iter().flat_map(Run::pages));
+            runs.append(&mut runs_of(view, number, usize::MAX)?.1);
         }
         Ok(())
     })?;
-    Ok(pages)
+    Ok(runs)
 }
 
 /// Calls `visit` with the number and the state of each head.

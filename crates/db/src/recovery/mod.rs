@@ -26,7 +26,7 @@ mod writes;
 use crate::core::Core;
 use crate::direction::Direction;
 use crate::layout::{CATALOG, FIRST_PAGES, IN_PAGES, OVERFLOW_TREE};
-use crate::overflow::{Run, note_unowned, number_behind, pages_under_way, piece_key};
+use crate::overflow::{Run, note_unowned, number_behind, piece_key, runs_under_way};
 use crate::pages::Used;
 use crate::record::{
     CREATE, DELETE, GIVE, PAGES, SPLIT, STORE, TAKE, TRANSACTION, pages_of_change, parse_create,
@@ -97,8 +97,8 @@ impl Recovery<'_> {
         tracing::info!(records = self.found.structure, "structure changes of the log are redone");
         // The log may no more have that pages were taken which then were not written. They are free
         // once a record says so.
-        let under_way = || pages_under_way(&View::begin(trees, None, false));
-        let mut unknown = used.take_unknown(under_way()?)?;
+        let under_way = || runs_under_way(&View::begin(trees, None, false));
+        let unknown = used.take_unknown(under_way()?.into_iter().flat_map(Run::pages))?;
         trees.pages.begin(&used);
         // The store has them still, or again: it may have got one that the log made and freed.
         used.left().try_for_each(|page| trees.space().trim(page))?;
@@ -109,9 +109,10 @@ impl Recovery<'_> {
         trees.pool.end_replay();
         if !unknown.is_empty() {
             let named = under_way()?;
+            let is_named = |page| named.iter().any(|run| run.pages().contains(page));
             // Of the others the log said so.
-            unknown.retain(|page| !named.contains(page));
-            unknown.into_iter().for_each(|page| trees.pages.give_back(page));
+            let free = unknown.iter().filter(|page| !is_named(page));
+            free.for_each(|&page| trees.pages.give_back(page));
         }
         Ok(self.found)
     }
