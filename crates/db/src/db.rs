@@ -192,7 +192,6 @@ impl Db {
     /// [`Transaction::commit`].
     pub fn create_table(&self, name: &str) -> Result<Table, DbError> {
         let core = &*self.core;
-        let mut transaction = Transaction::begin(core, Isolation::Snapshot)?;
         let _one_at_a_time = core.catalog.lock();
         if core.catalog.find(name).is_some() {
             return Err(DbError::TableExists { name: name.to_string() });
@@ -203,8 +202,11 @@ impl Db {
         let root = core.trees.take_page()?;
         drop(reservation);
         core.trees.pool.name_tree(root, number + 2);
-        let made =
-            transaction.create_tree(name, root, number).and_then(|()| transaction.commit_soon());
+        // It begins under the lock, as all that write to the catalog: so it loses against none.
+        let made = Transaction::begin(core, Isolation::Snapshot).and_then(|mut transaction| {
+            transaction.create_tree(name, root, number)?;
+            transaction.commit_soon()
+        });
         let commit = made.inspect_err(|_| {
             // Once the record is in the log, a later error makes the database fail.
             if core.check().is_ok() {

@@ -326,6 +326,23 @@ impl Used {
         Ok(())
     }
 
+    /// Takes pages of which nothing is known: those that neither are in use nor were. Returns them.
+    pub(crate) fn take_unknown(
+        &mut self,
+        space: &PageSpace,
+        pages: impl Iterator<Item = u32>,
+    ) -> Result<Vec<u32>, DbError> {
+        let mut unknown = Vec::new();
+        for page in pages {
+            self.list(space, page)?;
+            if !self.is(page, NOW | BEFORE) {
+                self.take(page)?;
+                unknown.push(page);
+            }
+        }
+        Ok(unknown)
+    }
+
     /// A page was freed before a record at `position` took it. What it was taken for is not in the
     /// log. The store has a content of before if that is lost as the page was freed again: an earlier
     /// recovery may have written it.

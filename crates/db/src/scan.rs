@@ -352,9 +352,11 @@ impl<'t, 'd> Scan<'t, 'd> {
         let leaves = (self.leaves / 4).min(TOGETHER);
         let ahead = (leaves > 1).then_some((self.direction, leaves));
         self.leaves += 1;
-        trees.copy_leaf(self.tree, &self.fence, before, ahead, self.leaf.page_mut())?;
-        let node = Node::of(self.leaf.page());
         let snapshot = self.view.position();
+        trees
+            .copy_leaf(self.tree, &self.fence, before, ahead, self.leaf.page_mut())
+            .map_err(|error| trees.versions.why(snapshot, error))?;
+        let node = Node::of(self.leaf.page());
         if node.position() > snapshot {
             // Ghosts of deleted records may have gone with their versions.
             trees.versions.check(snapshot)?;

@@ -54,9 +54,9 @@ impl Db {
     /// [`Transaction::commit`].
     pub fn rename_table(&self, name: &str, to: &str) -> Result<(), DbError> {
         let core = self.core();
-        let mut transaction = Transaction::begin(core, Isolation::Snapshot)?;
         let _one_at_a_time = core.catalog.lock();
         let table = self.table(name)?;
+        let mut transaction = Transaction::begin(core, Isolation::Snapshot)?;
         if core.catalog.find(to).is_some() {
             return Err(DbError::TableExists { name: to.to_string() });
         }
@@ -76,9 +76,9 @@ impl Db {
     /// There is no such table; as for [`Transaction::commit`].
     pub fn delete_table(&self, name: &str) -> Result<(), DbError> {
         let core = self.core();
-        let mut transaction = Transaction::begin(core, Isolation::Snapshot)?;
         let _one_at_a_time = core.catalog.lock();
         let table = self.table(name)?;
+        let mut transaction = Transaction::begin(core, Isolation::Snapshot)?;
         let number = core.next_overflow.fetch_add(1, Relaxed) | IN_PAGES;
         let (root, from) = (table.root, Vec::new());
         let deleted = DeletedTree { root, has_overflow: core.catalog.has_overflow(table), from };

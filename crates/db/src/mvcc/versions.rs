@@ -447,6 +447,18 @@ impl Versions {
         }
     }
 
+    /// An error that a transaction met on its way through a tree. If its snapshot was ended, a wrong
+    /// page is none: the tree may have been deleted, and its pages are free or another's.
+    #[cold]
+    pub(crate) fn why(&self, snapshot: u64, error: DbError) -> DbError {
+        match error {
+            DbError::Page { .. } | DbError::Misplaced { .. } => {
+                self.check(snapshot).err().unwrap_or(error)
+            }
+            _ => error,
+        }
+    }
+
     /// Counters of versions.
     pub(crate) fn stats(&self) -> VersionStats {
         VersionStats {

@@ -18,7 +18,7 @@ pub(crate) use ahead::{Ahead, Pinned, Taken};
 pub(crate) use loading::PieceLeaves;
 pub(crate) use page::{PAGE_DATA, PageOfValue, value_page};
 pub use reader::ValueReader;
-pub(crate) use unowned::{Unfreed, Unowned, note_unowned};
+pub(crate) use unowned::{Unfreed, Unowned, note_unowned, runs_under_way};
 pub(crate) use writer::Gathered;
 pub use writer::{LongValue, ValueWriter};
 

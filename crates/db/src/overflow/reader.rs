@@ -196,8 +196,8 @@ impl<'t, 'd> ValueReader<'t, 'd> {
 
     /// What is wrong, unless the snapshot has ended: then nothing is.
     fn wrong(&self, what: &'static str) -> DbError {
-        let ended = self.view.trees.versions.check(self.view.position());
-        ended.err().unwrap_or(DbError::Page { page: OVERFLOW_TREE, what })
+        let wrong = DbError::Page { page: OVERFLOW_TREE, what };
+        self.view.trees.versions.why(self.view.position(), wrong)
     }
 }
 

@@ -98,18 +98,60 @@ impl Unowned {
 
 /// Notes all values whose pages have no owner, or never got one, as it is after a crash.
 pub(crate) fn note_unowned(core: &Core, view: &View<'_>) -> Result<(), DbError> {
+    each_head(view, |number, state| {
+        if let Some(deleted) = DeletedTree::parse(state) {
+            core.unowned.add_tree(0, number, deleted);
+        } else if Owner::parse(state).ok_or_else(wrong_head)? != Owner::Record {
+            core.unowned.add(0, number);
+        }
+        Ok(())
+    })
+}
+
+/// The pages that were taken for values under way. Not all were written, if one was given up.
+pub(crate) fn runs_under_way(view: &View<'_>) -> Result<Vec<Run>, DbError> {
+    let mut runs = Vec::new();
+    each_head(view, |number, state| {
+        if Owner::parse(state) == Some(Owner::UnderWay) {
+            runs.append(&mut runs_of(view, number, usize::MAX)?.1);
+        }
+        Ok(())
+    })?;
+    Ok(runs)
+}
+
+/// Calls `visit` with the number and the state of each head.
+fn each_head(
+    view: &View<'_>,
+    mut visit: impl FnMut(u64, &[u8]) -> Result<(), DbError>,
+) -> Result<(), DbError> {
     let first = piece_key(HEAD, 0);
     let mut heads = Scan::new(view, Ok(Some(OVERFLOW_TREE)), Some(&first), Direction::Forward);
     while let Some((key, state)) = heads.next()? {
-        let wrong = || DbError::Page { page: OVERFLOW_TREE, what: "has a head of no value" };
-        let (number, _) = piece_number(key).ok_or_else(wrong)?;
-        if let Some(deleted) = DeletedTree::parse(state) {
-            core.unowned.add_tree(0, number & !HEAD, deleted);
-        } else if Owner::parse(state).ok_or_else(wrong)? != Owner::Record {
-            core.unowned.add(0, number & !HEAD);
-        }
+        let (number, _) = piece_number(key).ok_or_else(wrong_head)?;
+        visit(number & !HEAD, state)?;
     }
     Ok(())
+}
+
+fn wrong_head() -> DbError {
+    DbError::Page { page: OVERFLOW_TREE, what: "has a head of no value" }
+}
+
+/// The keys of the records that name the pages of a value, so many at most, and the pages.
+fn runs_of(view: &View<'_>, number: u64, most: usize) -> Result<(Vec<Vec<u8>>, Vec<Run>), DbError> {
+    let (mut keys, mut runs) = (Vec::new(), Vec::new());
+    let first = piece_key(number, 0);
+    let mut scan = Scan::new(view, Ok(Some(OVERFLOW_TREE)), Some(&first), Direction::Forward);
+    while keys.len() < most
+        && let Some((key, named)) = scan.next()?
+        && piece_number(key).is_some_and(|(of, _)| of == number)
+    {
+        let wrong = DbError::Page { page: OVERFLOW_TREE, what: "names pages that are none" };
+        runs.extend(Run::parse(named).ok_or(wrong)?);
+        keys.push(key.to_vec());
+    }
+    Ok((keys, runs))
 }
 
 impl Core {
@@ -157,20 +199,8 @@ impl Core {
     /// Frees some pages of a value; true if these were the last.
     fn free_some_of_value(&self, number: u64) -> Result<bool, DbError> {
         let mut transaction = Transaction::begin(self, Isolation::Snapshot)?;
-        let (mut keys, mut freed) = (Vec::new(), Vec::new());
         let now = View::begin(&self.trees, None, false);
-        let first = piece_key(number, 0);
-        let mut scan = Scan::new(&now, Ok(Some(OVERFLOW_TREE)), Some(&first), Direction::Forward);
-        while keys.len() < TOGETHER
-            && let Some((key, runs)) = scan.next()?
-            && piece_number(key).is_some_and(|(of, _)| of == number)
-        {
-            let what = "names pages that are none";
-            let wrong = DbError::Page { page: OVERFLOW_TREE, what };
-            freed.extend(Run::parse(runs).ok_or(wrong)?);
-            keys.push(key.to_vec());
-        }
-        drop(scan);
+        let (keys, freed) = runs_of(&now, number, TOGETHER)?;
         drop(now);
         for key in &keys {
             transaction.set(OVERFLOW_TREE, key, WriteKind::Delete, &[])?;

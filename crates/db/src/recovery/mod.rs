@@ -26,7 +26,7 @@ mod writes;
 use crate::core::Core;
 use crate::direction::Direction;
 use crate::layout::{CATALOG, FIRST_PAGES, IN_PAGES, OVERFLOW_TREE};
-use crate::overflow::{Run, note_unowned, number_behind, piece_key};
+use crate::overflow::{Run, note_unowned, number_behind, piece_key, runs_under_way};
 use crate::pages::Used;
 use crate::record::{
     CREATE, DELETE, GIVE, PAGES, SPLIT, STORE, TAKE, TRANSACTION, pages_of_change, parse_create,
@@ -89,6 +89,11 @@ impl Recovery<'_> {
         let mut used = stored_pages(trees.space())?;
         self.redo_structure(&mut used)?;
         tracing::info!(records = self.found.structure, "structure changes of the log are redone");
+        // The log may no more have that pages were taken which then were not written. They are free
+        // once a record says so.
+        let under_way = || runs_under_way(&View::begin(trees, None, false));
+        let unknown =
+            used.take_unknown(trees.space(), under_way()?.into_iter().flat_map(Run::pages))?;
         // The store has them still, or again: it may have got one that the log made and freed.
         used.left().try_for_each(|page| trees.space().trim(page))?;
         trees.pages.begin(used);
@@ -97,6 +102,13 @@ impl Recovery<'_> {
         tracing::info!(commits, log_bytes, "commits of the log are replayed");
         trees.window.replayed(u64::MAX);
         trees.pool.end_replay();
+        if !unknown.is_empty() {
+            let named = under_way()?;
+            let is_named = |page| named.iter().any(|run| run.pages().contains(page));
+            // Of the others the log said so.
+            let free = unknown.iter().filter(|page| !is_named(page));
+            free.for_each(|&page| trees.pages.give_back(page));
+        }
         Ok(self.found)
     }
 

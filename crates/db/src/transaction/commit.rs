@@ -131,7 +131,9 @@ impl<'d> Transaction<'d> {
         let most = writes.len().min(trees.pool.frames_in_use() / 4);
         let mut loaded = 0;
         while loaded < most {
-            loaded = trees.load_leaves_of_writes(writes, loaded)?;
+            loaded = trees
+                .load_leaves_of_writes(writes, loaded)
+                .map_err(|error| trees.versions.why(self.view.position(), error))?;
         }
         Ok(loaded)
     }

@@ -7,7 +7,11 @@ use crate::DbError;
 /// [`Transaction::forget`], and with it those that were taken later.
 #[derive(Debug)]
 #[must_use = "until it ends, the transaction keeps what later writes replace"]
-pub struct Savepoint(usize);
+pub struct Savepoint {
+    mark: usize,
+    /// Tables of whose values pieces were written.
+    in_place: usize,
+}
 
 impl Transaction<'_> {
     /// Notes what is written now.
@@ -31,7 +35,7 @@ impl Transaction<'_> {
     /// # Errors
     /// A read-only transaction.
     pub fn savepoint(&mut self) -> Result<Savepoint, DbError> {
-        Ok(Savepoint(self.own()?.mark()))
+        Ok(Savepoint { mark: self.own()?.mark(), in_place: self.in_place.len() })
     }
 
     /// Undoes what was written since a savepoint of this transaction. What was read stays read: a
@@ -40,7 +44,9 @@ impl Transaction<'_> {
     /// # Errors
     /// A read-only transaction; the savepoint has ended.
     pub fn undo(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
-        was_there(self.own()?.undo_to(savepoint.0))
+        was_there(self.own()?.undo_to(savepoint.mark))?;
+        self.in_place.truncate(savepoint.in_place);
+        Ok(())
     }
 
     /// Ends a savepoint of this transaction; what was written since stays.
@@ -48,7 +54,7 @@ impl Transaction<'_> {
     /// # Errors
     /// Those of [`Transaction::undo`].
     pub fn forget(&mut self, savepoint: Savepoint) -> Result<(), DbError> {
-        was_there(self.own()?.unmark(savepoint.0))
+        was_there(self.own()?.unmark(savepoint.mark))
     }
 }
 

@@ -272,10 +272,12 @@ impl Trees {
             let cached = cached.take().and_then(|cached| self.cached_leaf(cached, tree, key));
             let leaf = match cached {
                 Some(seen) => Leaf::InMemory(seen),
-                None => self.leaf_unless(tree, key, |leaf| {
-                    was_absent = true;
-                    if is_needless(&leaf) { Some(None) } else { leaf.get(key, value).map(Some) }
-                })?,
+                None => self
+                    .leaf_unless(tree, key, |leaf| {
+                        was_absent = true;
+                        if is_needless(&leaf) { Some(None) } else { leaf.get(key, value).map(Some) }
+                    })
+                    .map_err(|error| self.versions.why(snapshot, error))?,
             };
             let seen = match leaf {
                 Leaf::InMemory(seen) => seen,

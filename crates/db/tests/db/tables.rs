@@ -1,10 +1,12 @@
 //! Tables as wholes: renamed, deleted, filled at once, measured.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
+use std::thread;
 
 use frostline_db::{Create, Db, DbError, Direction, Options, Table};
 use frostline_store::{Cleaning, Format};
+use frostline_testkit::seeds;
 use frostline_zone::{Device, Fault, Faulty, Shape, in_memory};
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -160,6 +162,40 @@ fn a_scan_that_had_begun_reads_a_deleted_table_to_its_end() {
     drop(look);
     assert_sound(&db);
     assert!(db.stats().unwrap().pages < 20);
+}
+
+#[test]
+fn who_renames_or_deletes_a_table_loses_against_no_other_that_writes_to_the_catalog() {
+    let db = open(&device()).unwrap();
+    for _ in 0..seeds::times(1000) {
+        let table = db.create_table("t").unwrap();
+        let begin = Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                begin.wait();
+                // The first long value of the table.
+                db.begin().unwrap().put(table, b"long", &[7; 1000]).unwrap();
+            });
+            begin.wait();
+            db.rename_table("t", "u").unwrap();
+        });
+        db.delete_table("u").unwrap();
+    }
+}
+
+#[test]
+fn who_undid_writes_to_a_deleted_table_commits_others() {
+    let db = open(&device()).unwrap();
+    let [table, deleted] = ["t", "deleted"].map(|name| db.create_table(name).unwrap());
+    put_all(&db, deleted, &records(2));
+    let mut change = db.begin().unwrap();
+    change.put(table, b"a", b"stays").unwrap();
+    let before = change.savepoint().unwrap();
+    // To the pieces that it has.
+    change.put(deleted, b"key 000007", &[7; 2500]).unwrap();
+    change.undo(before).unwrap();
+    db.delete_table("deleted").unwrap();
+    change.commit().unwrap();
 }
 
 #[test]

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use frostline_db::{Create, Db, Options, Table};
-use frostline_store::Cleaning;
-use frostline_zone::{Device, Shape, in_memory};
+use frostline_db::{Create, Db, DbError, Direction, Options, Table};
+use frostline_store::{Cleaning, Compression};
+use frostline_zone::{Device, Fault, Faulty, Operation, Shape, in_memory};
 
 /// A value that has pages of its own.
 const LONG: usize = 300_000;
@@ -109,4 +109,56 @@ fn a_deleted_table_gives_its_pages_back_without_a_checkpoint() {
         await_pages(&db, background, kept, before + 2);
         assert_sound(&db);
     }
+}
+
+#[test]
+fn pages_that_a_refused_value_took_and_did_not_write_are_freed_once_though_the_log_is_gone() {
+    let shape = Shape { bytes: 16 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
+    let faulty = Arc::new(Faulty::new(in_memory(&shape).unwrap(), 1));
+    let device: Arc<dyn Device> = faulty.clone();
+    Db::create(&device, &Create::default()).unwrap();
+    let options = Options {
+        background: false,
+        cleaning: Cleaning::Inline,
+        compression: Compression::None,
+        buffer_bytes: 64 * 4096,
+        longest_logged_value: 1000,
+        ..Options::default()
+    };
+    let db = Db::open(&device, &options).unwrap();
+    let table = db.create_table("t").unwrap();
+    let value: Vec<u8> =
+        (0..90_000u32).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 11) as u8).collect();
+    let add = |key: u32| {
+        let mut add = db.begin()?;
+        add.put(table, &key.to_be_bytes(), &value[..800])?;
+        add.commit()
+    };
+    assert!(matches!((0..).find_map(|key| add(key).err()), Some(DbError::Full { .. })));
+    for key in 0..300u32 {
+        let mut delete = db.begin().unwrap();
+        delete.delete(table, &(key * 30).to_be_bytes()).unwrap();
+        delete.commit().unwrap();
+    }
+    let before = pages(&db);
+    let refused = db.begin().unwrap().put(table, b"long", &value);
+    assert!(matches!(refused, Err(DbError::Full { .. })), "{refused:?}");
+    assert!(pages(&db) > before, "it had taken pages");
+    // What names them leaves memory, and can't be read as they are to be freed.
+    let look = db.begin_read().unwrap();
+    let mut scan = look.scan_all(table, Direction::Forward);
+    while scan.next().unwrap().is_some() {}
+    drop(scan);
+    drop(look);
+    faulty.fail(Operation::Read, 1..u64::MAX, Fault::Error);
+    db.close().unwrap();
+    faulty.stop_failing();
+
+    let db = Db::open(&device, &options).unwrap();
+    assert!(pages(&db) > before, "they are in use, until a record frees them");
+    let table = db.table("t").unwrap();
+    put(&db, table, 0, b"short");
+    let check = db.check().unwrap();
+    assert!(check.findings.is_empty(), "{:?}", check.findings);
+    assert!(pages(&db) <= before);
 }

@@ -97,6 +97,32 @@ fn a_transaction_for_which_too_much_would_be_kept_fails_and_others_go_on() {
     assert_eq!(look.get(table, b"another").unwrap(), None);
 }
 
+#[test]
+fn a_snapshot_that_ended_is_too_old_for_a_table_whose_pages_are_free_or_anothers() {
+    for are_taken in [false, true] {
+        let (db, table) = open(Some(20_000));
+        let deleted = db.create_table("deleted").unwrap();
+        put(&db, table, 0..300, 1);
+        put(&db, deleted, 0..2000, 1);
+        let look = db.begin_read().unwrap();
+        let mut scan = look.scan_all(deleted, Direction::Forward);
+        scan.next().unwrap();
+        let mut writer = db.begin().unwrap();
+        writer.put(deleted, b"too late", b"").unwrap();
+        db.delete_table("deleted").unwrap();
+        // More than is kept for snapshots.
+        put(&db, table, 0..300, 2);
+        (0..20).for_each(|_| db.checkpoint().unwrap());
+        if are_taken {
+            put(&db, table, 300..4000, 3);
+        }
+        let rest = std::iter::from_fn(|| scan.next().map(|found| found.map(drop)).transpose());
+        for told in [rest.take(2000).find_map(Result::err), writer.commit().err()] {
+            assert!(matches!(told, Some(DbError::SnapshotTooOld { .. })), "{told:?}");
+        }
+    }
+}
+
 /// Transactions that begin and end in any order see what was committed when they began.
 fn try_snapshots(seed: u64, version_bytes: Option<usize>) -> usize {
     let (mut rng, (db, table)) = (SmallRng::seed_from_u64(seed), open(version_bytes));

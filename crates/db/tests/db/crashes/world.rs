@@ -84,9 +84,8 @@ impl World {
         match self.rng.random_range(0..100) {
             0..10 if open.len() < 4 => self.begin(db, open),
             0..65 => {
-                let steps = self.rng.random_range(1..self.most_steps);
                 let known = self.known(&tables, &open[which]);
-                (0..steps).try_for_each(|_| self.step(&known, &mut open[which]))
+                self.steps(&known, &mut open[which])
             }
             65..75 => self.commit(db, open.swap_remove(which), true),
             75..87 => self.commit(db, open.swap_remove(which), false),
@@ -96,10 +95,7 @@ impl World {
             }
             90..92 => self.wait(db),
             92..94 => self.create_table(db),
-            94 => {
-                open.drain(..).for_each(|open| open.transaction.rollback());
-                self.delete_table(db, &tables)
-            }
+            94 => self.delete_table(db, &tables),
             95 => self.ingest(db),
             96..98 => {
                 db.checkpoint()?;
@@ -112,15 +108,17 @@ impl World {
 
     /// The tables that were there when a transaction began: it may not write to others.
     fn known(&self, tables: &Tables, open: &Open<'_>) -> Tables {
-        let is_known = |name: &str| {
-            let place = (TABLES, name.as_bytes().to_vec());
-            self.history.since(&place, open.snapshot).count() == 0
-        };
         tables
             .iter()
-            .filter(|(name, _)| is_known(name))
+            .filter(|(name, _)| !self.has_changed(name, open.snapshot))
             .map(|(&name, &table)| (name, table))
             .collect()
+    }
+
+    /// True if a table of this name was made or deleted after a snapshot.
+    fn has_changed(&self, name: &str, snapshot: u64) -> bool {
+        let place = (TABLES, name.as_bytes().to_vec());
+        self.history.since(&place, snapshot).next().is_some()
     }
 
     fn begin<'d>(&mut self, db: &'d Db, open: &mut Vec<Open<'d>>) -> Result<(), DbError> {
@@ -223,6 +221,21 @@ impl World {
         (0..len).map(|n| first.wrapping_add((n * n / 7) as u8)).collect()
     }
 
+    /// Operations of a transaction, of which some are undone.
+    fn steps(&mut self, tables: &Tables, open: &mut Open<'_>) -> Result<(), DbError> {
+        let before = match self.rng.random_bool(0.1) {
+            true => Some((open.transaction.savepoint()?, open.own.clone())),
+            false => None,
+        };
+        let steps = self.rng.random_range(1..self.most_steps);
+        (0..steps).try_for_each(|_| self.step(tables, open))?;
+        if let Some((savepoint, own)) = before {
+            open.transaction.undo(savepoint)?;
+            open.own = own;
+        }
+        Ok(())
+    }
+
     /// One operation of a transaction.
     fn step(&mut self, tables: &Tables, open: &mut Open<'_>) -> Result<(), DbError> {
         if tables.is_empty() {
@@ -308,8 +321,13 @@ impl World {
         let must_lose = own.iter().any(|(place, written)| {
             written.is_certain && self.history.since(place, snapshot).any(|w| w.is_certain)
         });
+        let is_gone = own.keys().any(|(name, _)| self.has_changed(name, snapshot));
         let committed = transaction.commit_soon();
         match &committed {
+            Err(DbError::TableDeleted) => {
+                assert!(is_gone, "no table that it wrote to was deleted");
+                return Ok(());
+            }
             Err(DbError::Conflict) => {
                 assert!(may_lose, "it lost against nobody");
                 return Ok(());
@@ -319,7 +337,7 @@ impl World {
                 return Ok(());
             }
             Err(DbError::TooLarge { .. }) => return Ok(()),
-            Ok(_) => assert!(!must_lose, "both wrote the same key"),
+            Ok(_) => assert!(!must_lose && !is_gone, "both wrote the same key, or table"),
             // It may have happened or not: the next opening shows.
             Err(_) => {}
         }
@@ -350,6 +368,12 @@ impl World {
     /// Compares a part of a table with what a transaction should see.
     fn scan(&mut self, tables: &Tables, open: &Open<'_>) -> Result<(), DbError> {
         let ((name, table), bound) = (self.table(tables), self.key());
+        let place = (TABLES, name.as_bytes().to_vec());
+        if self.history.at(&place, open.snapshot).is_some() && self.has_changed(name, open.snapshot)
+        {
+            // Another one has its name.
+            return Ok(());
+        }
         let most = self.rng.random_range(1..100);
         // As many more as the transaction may have deleted of them.
         let enough = most + open.own.len();
