@@ -68,9 +68,9 @@ impl Pages {
 
     /// All pages are free but those that are in use.
     pub(crate) fn begin(&self, mut used: Used) {
-        let last = used.listed().rev().find(|&page| used.has(page));
+        let last = used.listed(used.end).rev().find(|&page| used.has(page));
         let next = last.map_or(0, |last| last + 1).max(used.unlisted.end());
-        let free = used.listed().rev().filter(|&page| page < next && !used.has(page)).collect();
+        let free = used.listed(next).rev().filter(|&page| !used.has(page)).collect();
         let mut unlisted = std::mem::take(&mut used.unlisted);
         unlisted.truncate(next);
         // Those that are free are trimmed before the log is released. The others were taken again,
@@ -297,9 +297,9 @@ impl Used {
         space.stored(part)?.into_iter().try_for_each(|page| self.add_stored(page))
     }
 
-    /// The pages that are listed, and perhaps were in use.
-    fn listed(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
-        self.listed.iter().flat_map(|(&begin, &end)| begin..end.min(self.end))
+    /// The pages before one that are listed.
+    fn listed(&self, before: u32) -> impl DoubleEndedIterator<Item = u32> + '_ {
+        self.listed.iter().flat_map(move |(&begin, &end)| begin..end.min(before))
     }
 
     /// True if the page is in use.
@@ -396,7 +396,7 @@ impl Used {
 
     /// The pages that were in use and are no longer.
     pub(crate) fn left(&self) -> impl Iterator<Item = u32> {
-        self.listed().filter(|&page| self.is(page, BEFORE))
+        self.listed(self.end).filter(|&page| self.is(page, BEFORE))
     }
 }
 
@@ -438,13 +438,25 @@ mod tests {
     }
 
     #[test]
+    fn free_pages_at_the_end_of_a_listed_part_are_free_if_pages_behind_it_are_in_use() {
+        let (pages, mut used) = (Pages::new(30), Used::none(30));
+        used.unlisted.add(10..20, 4);
+        used.listed = BTreeMap::from([(0, 10), (20, 30)]);
+        used.set(3, true).unwrap();
+        pages.begin(used);
+        assert_eq!(pages.used(), 5);
+        assert!((0..9).map(|_| take(&pages)).eq([0, 1, 2, 4, 5, 6, 7, 8, 9]));
+        assert_eq!(pages.take().unwrap(), Take::List(10..20));
+    }
+
+    #[test]
     fn pages_of_parts_are_counted_and_taken_once_they_are_listed() {
         let pages = Pages::new(40);
-        let mut used = Used::none(40);
-        for (part, count) in [(0..10, 8), (10..20, 10), (20..30, 1)] {
+        let mut used = Used::none(50);
+        for (part, count) in [(0..10, 8), (10..20, 10), (20..30, 1), (30..40, 0)] {
             used.unlisted.add(part, count);
         }
-        used.listed = BTreeMap::from([(30, 40)]);
+        used.listed = BTreeMap::from([(40, 50)]);
         pages.begin(used);
         assert_eq!(pages.used(), 19);
         assert!(pages.reserve(22, 0).is_err() && pages.reserve(21, 0).is_ok());

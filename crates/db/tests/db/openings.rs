@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use frostline_db::{Create, Db, Options};
-use frostline_store::Cleaning;
-use frostline_zone::{Counted, Device, Shape, in_memory};
+use frostline_store::{Cleaning, Open, Store};
+use frostline_zone::{Counted, Device, Shape, Span, in_memory};
 
 /// Records of a table, so many that it has more pages than a leaf of the map.
 const RECORDS: u32 = 9000;
@@ -42,20 +42,31 @@ fn check(db: &Db) {
 }
 
 #[test]
-fn an_opening_after_a_close_reads_as_much_of_a_large_database_as_of_a_small_one() {
-    let read = |tables: &[&str]| {
+fn beside_the_store_an_opening_reads_as_much_of_a_large_database_as_of_a_small_one() {
+    let made = |tables: &[&str]| {
         let device = device();
         let db = open(&device);
         tables.iter().for_each(|name| fill(&db, name));
         let pages = used(&db);
         db.close().unwrap();
-        let counted = Arc::new(Counted::new(device));
+        (Arc::new(Counted::new(device)), pages)
+    };
+    let read = |tables: &[&str]| {
+        let (counted, _) = made(tables);
+        let device: Arc<dyn Device> = counted.clone();
+        let zones = Store::zones_on(&*device).unwrap();
+        let before = counted.counts().read_bytes;
+        let span = Arc::new(Span::new(device, 0, zones, None, None).unwrap());
+        let open_store = Open { cleaning: Cleaning::Inline, ..Open::default() };
+        drop(Store::open(span, open_store).unwrap());
+        let of_store = counted.counts().read_bytes - before;
+        let (counted, pages) = made(tables);
         let device: Arc<dyn Device> = counted.clone();
         let db = open(&device);
         let read = counted.counts().read_bytes;
         assert_eq!(used(&db), pages);
         check(&db);
-        (read, pages)
+        (read - of_store, pages)
     };
     let ((small, few), (large, many)) = (read(&["a"]), read(&["a", "b", "c", "d"]));
     assert!(few > 1024 && many > few + 3 * 1024, "{few} and {many} pages");
