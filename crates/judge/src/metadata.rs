@@ -174,14 +174,15 @@ impl Metadata {
         let mut at = 152;
         for _ in 0..leaves {
             let [number, page, pages, sum] = [0, 4, 8, 12].map(|field| u32_at(table, at + field));
-            let (pages, used) = (pages & 0xffff, pages >> 16);
+            let (pages, counted) = (pages & 0xffff, pages >> 16);
             at += 24;
             let bytes = leaf(records, page, pages, number, sum).ok_or_else(|| {
                 Undecided::Damaged(format!("leaf {number} of the map is not there"))
             })?;
             let leaf = MapLeaf { number, bytes };
-            if leaf.pages(self).len() != used as usize {
-                let what = format!("leaf {number} of the map has not {used} pages");
+            let count = leaf.pages(self).len() as u32;
+            if counted > 0 && counted != count + 1 {
+                let what = format!("leaf {number} of the map has {count} pages, and others count");
                 return Err(Undecided::Damaged(what));
             }
             self.leaves.push(leaf);

@@ -161,8 +161,9 @@ impl MapLoader {
         })
     }
 
-    /// Leaves from one on up to before another, and how many pages each has. None is read.
-    pub(crate) fn counts(&self, leaves: Range<u32>) -> Result<Vec<(u32, u32)>, StoreError> {
+    /// Leaves from one on up to before another, and how many pages each has, if that is known. None
+    /// is read.
+    pub(crate) fn counts(&self, leaves: Range<u32>) -> Result<Vec<(u32, Option<u32>)>, StoreError> {
         let state = self.core.state()?;
         let counts = state.map().counts_from(leaves.start);
         Ok(counts.take_while(|(leaf, _)| *leaf < leaves.end).collect())
@@ -213,7 +214,8 @@ impl MapLoader {
         let at = map.at(leaf);
         let why = "has places that no record can have";
         let read = read.ok_or_else(|| self.damaged_leaf(leaf, at, why))?;
-        let has_all = map.pages(leaf, &read).count() == usize::from(at.used);
+        let count = map.pages(leaf, &read).count() as u32;
+        let has_all = at.count().is_none_or(|expected| count == expected);
         let why = "has other pages than the table counts";
         has_all.then_some(read).ok_or_else(|| self.damaged_leaf(leaf, at, why))
     }

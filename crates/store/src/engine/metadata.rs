@@ -62,11 +62,11 @@ impl Metadata {
         for (leaf, bytes) in leaves {
             let begin = payload.len();
             let pages = bytes.append_pages(&mut payload);
-            let used = bytes.pages(layout.leaf).count() as u16;
+            let counted = 1 + bytes.pages(layout.leaf).count() as u16;
             let sum = crc32c::crc32c(&payload[begin..]);
             numbers.push(leaf);
             let page = (begin / PAGE) as u32;
-            places.push((leaf, LeafAt { page, pages, used, sum, time }));
+            places.push((leaf, LeafAt { page, pages, counted, sum, time }));
             if payload.len() > room {
                 break;
             }

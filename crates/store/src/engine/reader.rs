@@ -454,20 +454,25 @@ impl Reader {
     }
 
     /// Calls `visit` with the part of a range that each leaf of the map has, in order, and with how
-    /// many of its pages there are. Leaves that have other pages as well are read.
+    /// many of its pages there are. Leaves that have other pages as well are read, and those whose
+    /// pages were not counted.
     pub(crate) fn mapped_counts(
         &self,
         range: Range<u32>,
         visit: &mut dyn FnMut(Range<u32>, u32),
     ) -> Result<(), StoreError> {
-        for (leaf, mut count) in self.loader.counts(self.leaves_of(&range))? {
+        for (leaf, count) in self.loader.counts(self.leaves_of(&range))? {
             let of_leaf = self.core.layout.leaf.pages_of_leaf(leaf);
+            let begin = of_leaf.start.max(range.start.into());
             let end = of_leaf.end.min(range.end.into());
-            let part = range.start.max(of_leaf.start as u32)..end as u32;
-            if (u64::from(part.start), u64::from(part.end)) != (of_leaf.start, of_leaf.end) {
-                let pages = self.loader.pages_of_leaf(leaf)?;
-                count = pages.iter().filter(|page| part.contains(page)).count() as u32;
-            }
+            let part = begin as u32..end as u32;
+            let count = match count.filter(|_| of_leaf == (begin..end)) {
+                Some(count) => count,
+                None => {
+                    let pages = self.loader.pages_of_leaf(leaf)?;
+                    pages.iter().filter(|page| part.contains(page)).count() as u32
+                }
+            };
             visit(part, count);
         }
         Ok(())

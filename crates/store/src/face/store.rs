@@ -300,7 +300,8 @@ impl Store {
     /// Calls `visit` with parts of a range of LBAs, in order, and how many pages [`Store::mapped`]
     /// has of each. Of LBAs between them it has none.
     ///
-    /// No page is read, and of the map at most the two leaves in which the range begins and ends.
+    /// No page is read. Of the map the two leaves are in which the range begins and ends, and those
+    /// that an earlier build wrote.
     ///
     /// # Errors
     /// As for [`Store::mapped`].

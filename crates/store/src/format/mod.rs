@@ -155,12 +155,20 @@ pub(crate) struct LeafAt {
     pub page: u32,
     /// Its pages.
     pub pages: u16,
-    /// Pages of the store that it has: those that were written and not trimmed.
-    pub used: u16,
+    /// 1 more than the pages of the store that it has: those that were written and not trimmed. 0
+    /// if they were not counted.
+    pub counted: u16,
     /// CRC-32C of its pages.
     pub sum: u32,
     /// User writes of the store when it was written.
     pub time: u64,
+}
+
+impl LeafAt {
+    /// The pages of the store that the leaf has, if they were counted.
+    pub(crate) fn count(self) -> Option<u32> {
+        self.counted.checked_sub(1).map(u32::from)
+    }
 }
 
 /// The place of a leaf of the map in the table of a checkpoint.
@@ -173,8 +181,8 @@ pub(crate) struct PlacedLeaf {
     pub page: u32,
     /// See [`LeafAt::pages`].
     pub pages: u16,
-    /// See [`LeafAt::used`].
-    pub used: u16,
+    /// See [`LeafAt::counted`].
+    pub counted: u16,
     /// See [`LeafAt::sum`].
     pub sum: u32,
     /// See [`LeafAt::time`].
@@ -183,14 +191,14 @@ pub(crate) struct PlacedLeaf {
 
 impl PlacedLeaf {
     /// The row of a leaf in that place.
-    pub(crate) fn of((leaf, LeafAt { page, pages, used, sum, time }): (u32, LeafAt)) -> Self {
-        PlacedLeaf { leaf, page, pages, used, sum, time }
+    pub(crate) fn of((leaf, LeafAt { page, pages, counted, sum, time }): (u32, LeafAt)) -> Self {
+        PlacedLeaf { leaf, page, pages, counted, sum, time }
     }
 
     /// The leaf, and its place.
     pub(crate) fn place(self) -> (u32, LeafAt) {
-        let PlacedLeaf { leaf, page, pages, used, sum, time } = self;
-        (leaf, LeafAt { page, pages, used, sum, time })
+        let PlacedLeaf { leaf, page, pages, counted, sum, time } = self;
+        (leaf, LeafAt { page, pages, counted, sum, time })
     }
 }
 

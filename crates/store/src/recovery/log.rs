@@ -285,7 +285,7 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
         && table.root.is_sorted_by(|(a, _), (b, _)| a < b)
         && table.root.last().is_none_or(|&(leaf, _)| leaf < layout.leaves())
         && table.root.iter().all(|(_, at)| (1..meta_pages).contains(&(at.page as usize)))
-        && table.root.iter().all(|(_, at)| u32::from(at.used) <= layout.leaf.pages())
+        && table.root.iter().all(|(_, at)| at.count() <= Some(layout.leaf.pages()))
         && chunks == table.chunks.len() as u64
         && table.zones.iter().all(|z| {
             layout.data.contains(&z.device_zone)

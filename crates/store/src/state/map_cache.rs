@@ -347,11 +347,11 @@ impl MapCache {
         })
     }
 
-    /// The leaves from this one on, and how many pages each has.
-    pub(crate) fn counts_from(&self, leaf: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+    /// The leaves from this one on, and how many pages each has, if that is known.
+    pub(crate) fn counts_from(&self, leaf: u32) -> impl Iterator<Item = (u32, Option<u32>)> + '_ {
         self.root_from(leaf).map(|(leaf, at)| {
             let resident = self.get(leaf).map(|bytes| bytes.pages(self.shape).count() as u32);
-            (leaf, resident.unwrap_or(at.used.into()))
+            (leaf, resident.or(at.count()))
         })
     }
 
