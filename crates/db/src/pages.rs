@@ -43,7 +43,7 @@ struct State {
     pinned: BTreeMap<u64, usize>,
 }
 
-/// What a thread finds that wants a page.
+/// What there is for a thread that wants a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
     /// A page that is not in use.
@@ -241,8 +241,6 @@ pub(crate) struct Used {
     pages: Vec<u8>,
     /// Parts that are [listed](Used::list) once a page of them matters.
     unlisted: Unlisted,
-    /// The other parts, in order of their first pages.
-    listed: BTreeMap<u32, u32>,
     /// No page from here on was ever in use.
     end: u32,
     /// Pages that were freed with changes that the device lacks: the log position of the first
@@ -266,7 +264,6 @@ impl Used {
         Used {
             pages: vec![0; pages as usize],
             unlisted: Unlisted::default(),
-            listed: BTreeMap::from([(0, pages)]),
             end: 0,
             changed: BTreeMap::new(),
             taken: BTreeMap::new(),
@@ -284,8 +281,6 @@ impl Used {
             end = part.end;
             used.unlisted.add(part, count);
         })?;
-        // The store has none behind.
-        used.listed = BTreeMap::from([(end, space.pages)]);
         Ok(used)
     }
 
@@ -293,13 +288,12 @@ impl Used {
     pub(crate) fn list(&mut self, space: &PageSpace, page: u32) -> Result<(), DbError> {
         let Some(part) = self.unlisted.part_of(page) else { return Ok(()) };
         self.unlisted.remove(&part);
-        self.listed.insert(part.start, part.end);
         space.stored(part)?.into_iter().try_for_each(|page| self.add_stored(page))
     }
 
     /// The pages before one that are listed.
     fn listed(&self, before: u32) -> impl DoubleEndedIterator<Item = u32> + '_ {
-        self.listed.iter().flat_map(move |(&begin, &end)| begin..end.min(before))
+        self.unlisted.gaps(before).flatten()
     }
 
     /// True if the page is in use.
@@ -441,7 +435,6 @@ mod tests {
     fn free_pages_at_the_end_of_a_listed_part_are_free_if_pages_behind_it_are_in_use() {
         let (pages, mut used) = (Pages::new(30), Used::none(30));
         used.unlisted.add(10..20, 4);
-        used.listed = BTreeMap::from([(0, 10), (20, 30)]);
         used.set(3, true).unwrap();
         pages.begin(used);
         assert_eq!(pages.used(), 5);
@@ -456,7 +449,6 @@ mod tests {
         for (part, count) in [(0..10, 8), (10..20, 10), (20..30, 1), (30..40, 0)] {
             used.unlisted.add(part, count);
         }
-        used.listed = BTreeMap::from([(40, 50)]);
         pages.begin(used);
         assert_eq!(pages.used(), 19);
         assert!(pages.reserve(22, 0).is_err() && pages.reserve(21, 0).is_ok());

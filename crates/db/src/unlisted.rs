@@ -57,6 +57,14 @@ impl Unlisted {
         was_there
     }
 
+    /// Ranges of pages before one that are in no part, in order; some are empty.
+    pub(crate) fn gaps(&self, before: u32) -> impl DoubleEndedIterator<Item = Range<u32>> + '_ {
+        (0..=self.parts.len()).map(move |at| {
+            let begin = at.checked_sub(1).map_or(0, |last| self.parts[last].pages.end);
+            begin..self.parts.get(at).map_or(before, |part| part.pages.start.min(before))
+        })
+    }
+
     /// Free pages of all parts.
     pub(crate) fn free(&self) -> u32 {
         self.free
@@ -104,5 +112,7 @@ mod tests {
         assert_eq!((unlisted.part_of(60), unlisted.free()), (None, 30));
         assert!(unlisted.remove(&(10..40)));
         assert_eq!((unlisted.with_free(), unlisted.free(), unlisted.end()), (None, 0, 60));
+        assert!(unlisted.gaps(70).flatten().eq((10..50).chain(60..70)));
+        assert!(unlisted.gaps(45).rev().flat_map(Range::rev).eq((10..45).rev()));
     }
 }
