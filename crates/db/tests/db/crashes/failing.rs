@@ -7,7 +7,7 @@ use frostline_zone::{Device, Fault};
 use rand::RngExt;
 
 use super::UNITS;
-use super::life::{Life, Tally};
+use super::life::{Life, Size, Tally};
 
 /// Uses a database that may have failed in any way, and changes nothing in it.
 fn look_around(db: &Db) {
@@ -37,7 +37,7 @@ fn use_until_it_fails(life: &mut Life<'_>, db: Db) -> bool {
 
 fn fail_to_write(seed: u64) -> u32 {
     let tally = Tally::default();
-    let mut life = Life::begin(seed, UNITS[seed as usize % UNITS.len()], &tally);
+    let mut life = Life::begin(seed, UNITS[seed as usize % UNITS.len()], Size::Small, &tally);
     let mut failures = 0;
     for _ in 0..15 {
         let db = life.reopen();
@@ -58,7 +58,7 @@ fn fail_to_write(seed: u64) -> u32 {
 
 fn fail_to_read(seed: u64) -> u32 {
     let tally = Tally::default();
-    let mut life = Life::begin(seed, UNITS[seed as usize % UNITS.len()], &tally);
+    let mut life = Life::begin(seed, UNITS[seed as usize % UNITS.len()], Size::Small, &tally);
     let mut failures = 0;
     for _ in 0..15 {
         let mut db = Some(life.reopen());

@@ -17,6 +17,7 @@ pub(crate) struct Tally {
     pub crashes: AtomicU64,
     pub kills: AtomicU64,
     pub recoveries: AtomicU64,
+    pub most_pages: AtomicU64,
     pub commits: AtomicU64,
     pub pages_evicted: AtomicU64,
     pub pages_kept: AtomicU64,
@@ -53,17 +54,31 @@ pub(crate) struct Life<'t> {
     /// The device below the faults.
     memory: Arc<dyn Device>,
     options: Options,
+    size: Size,
     tally: &'t Tally,
 }
 
+/// How many pages a database has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// Some hundreds: one leaf of the store's map has them.
+    Small,
+    /// Some thousands, at times.
+    Large,
+}
+
 impl<'t> Life<'t> {
-    pub(crate) fn begin(seed: u64, unit: u32, tally: &'t Tally) -> Self {
+    pub(crate) fn begin(seed: u64, unit: u32, size: Size, tally: &'t Tally) -> Self {
         let mut world = World::new(seed);
         let rng = &mut world.rng;
         let zone_bytes = 4096 * rng.random_range(20..80u64);
         let log_zones = rng.random_range(4..9u64);
-        // With fewer a store with deltas may have no room for a page.
-        let zones = log_zones + rng.random_range(24..54u64);
+        let of_pages = match size {
+            // With fewer a store with deltas may have no room for a page.
+            Size::Small => rng.random_range(24..54u64),
+            Size::Large => (40 << 20) / zone_bytes,
+        };
+        let zones = log_zones + of_pages;
         let shape = Shape::of_zones(zones, zone_bytes);
         let memory: Arc<dyn Device> = in_memory(&shape).unwrap();
         let schemes = ["sepbit", "nosep", "sepgc", "dac", "mida:classes=4", "2r-fifo"];
@@ -93,7 +108,7 @@ impl<'t> Life<'t> {
             ..Options::default()
         };
         let device = Arc::new(Faulty::new(memory.clone(), seed).with_tail(tail));
-        Life { world, device, memory, options, tally }
+        Life { world, device, memory, options, size, tally }
     }
 
     pub(crate) fn open(&self) -> Result<Db, DbError> {
@@ -152,6 +167,9 @@ impl<'t> Life<'t> {
             self.world.closed();
             db = self.open().unwrap();
         }
+        if self.size == Size::Large && self.world.rng.random_bool(0.5) {
+            self.world.ingest_many(&db).unwrap();
+        }
         let within = if self.world.rng.random_bool(0.2) { 600 } else { 60 };
         let end = self.schedule_end(within);
         let error = self.world.use_it(&db, u32::MAX).unwrap_err();
@@ -176,6 +194,7 @@ impl<'t> Life<'t> {
 
     fn count(&self, db: &Db) {
         if let Ok(stats) = db.stats() {
+            self.tally.most_pages.fetch_max(stats.pages.into(), Relaxed);
             self.tally.commits.fetch_add(stats.commits, Relaxed);
             self.tally.pages_evicted.fetch_add(stats.pages_evicted, Relaxed);
             self.tally.pages_kept.fetch_add(stats.pages_kept, Relaxed);

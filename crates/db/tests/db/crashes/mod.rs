@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use frostline_testkit::seeds;
-use life::{Life, Tally};
+use life::{Life, Size, Tally};
 
 /// The units of stores: whole pages, and others that write what is used or what changed of a page.
 const UNITS: [u32; 3] = [4096, 64, 512];
 
-fn live(seed: u64, unit: u32, passes: u32, tally: &Tally) {
-    let mut life = Life::begin(seed, unit, tally);
+fn live(seed: u64, unit: u32, size: Size, passes: u32, tally: &Tally) {
+    let mut life = Life::begin(seed, unit, size, tally);
     (0..passes).for_each(|_| life.pass());
     life.device = Arc::new(life.device.restart().unwrap());
     life.reopen().close().unwrap();
@@ -35,13 +35,27 @@ fn commits_to_a_store_with_deltas_survive_power_cuts_whole_and_in_their_order() 
     survive(&UNITS[1..], 850);
 }
 
+#[test]
+fn commits_to_a_database_over_several_leaves_of_the_map_survive_power_cuts() {
+    let tally = Tally::default();
+    let wanted = seeds::times(60);
+    let is_enough = || tally.crashes.load(Relaxed) >= wanted;
+    let lived = seeds::run_until(is_enough, |seed| {
+        live(seed, UNITS[seed as usize % UNITS.len()], Size::Large, 10, &tally);
+    });
+    if lived.is_some() {
+        let most_pages = tally.most_pages.load(Relaxed);
+        assert!(most_pages > 3 * 1024, "{most_pages} pages");
+    }
+}
+
 /// Databases on stores in these units live through so many crashes.
 fn survive(units: &[u32], crashes: u64) {
     let tally = Tally::default();
     let wanted = seeds::times(crashes);
     let is_enough = || tally.crashes.load(Relaxed) >= wanted;
     let lived = seeds::run_until(is_enough, |seed| {
-        live(seed, units[seed as usize % units.len()], 20, &tally);
+        live(seed, units[seed as usize % units.len()], Size::Small, 20, &tally);
     });
     let Some(databases) = lived else { return };
     let of = |n: &AtomicU64| n.load(Relaxed);

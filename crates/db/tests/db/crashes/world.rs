@@ -163,19 +163,30 @@ impl World {
 
     /// Makes a table of sorted records, unless there is one of this name.
     fn ingest(&mut self, db: &Db) -> Result<(), DbError> {
-        let name = NAMES[self.rng.random_range(0..NAMES.len())];
-        let table = (TABLES, name.as_bytes().to_vec());
-        if self.history.at(&table, self.history.now).is_some() {
-            return Ok(());
-        }
         let count = self.rng.random_range(0..300);
-        let records: BTreeMap<_, Value> = (0..count)
+        let records = (0..count)
             .map(|_| {
                 let (key, value) = (self.key(), self.value());
                 let len = value.len().min(900 - key.len());
                 (key, Value::from(&value[..len]))
             })
             .collect();
+        self.ingest_these(db, records)
+    }
+
+    /// The same with records that take more pages than a leaf of the store's map has.
+    pub(crate) fn ingest_many(&mut self, db: &Db) -> Result<(), DbError> {
+        let value = self.value_of(850);
+        let records = (0..8000u32).map(|n| (n.to_be_bytes().to_vec(), value.clone())).collect();
+        self.ingest_these(db, records)
+    }
+
+    fn ingest_these(&mut self, db: &Db, records: BTreeMap<Vec<u8>, Value>) -> Result<(), DbError> {
+        let name = NAMES[self.rng.random_range(0..NAMES.len())];
+        let table = (TABLES, name.as_bytes().to_vec());
+        if self.history.at(&table, self.history.now).is_some() {
+            return Ok(());
+        }
         let sorted = records.iter().map(|(key, value)| Ok::<_, DbError>((key, value)));
         let made = db.ingest(name, 0.9, sorted);
         if matches!(made, Err(DbError::Full { .. })) {
