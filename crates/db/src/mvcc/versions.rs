@@ -447,8 +447,8 @@ impl Versions {
         }
     }
 
-    /// An error that a transaction met on its way through a tree. If its snapshot was ended, a wrong
-    /// page is none: the tree may have been deleted, and its pages are free or another's.
+    /// Why a transaction met an error on its way through a tree. If its snapshot was ended, the tree
+    /// may be deleted. Then its pages are free or another's, and a wrong page is no damage.
     #[cold]
     pub(crate) fn why(&self, snapshot: u64, error: DbError) -> DbError {
         match error {

@@ -39,7 +39,7 @@ pub(super) fn replay<E: From<WalError>>(
             continue;
         }
         if is_behind_gap {
-            // What it has of a record before that is of another kind.
+            // A record that began before is of another kind: the batch before was left out.
             let Some(first) = head.first_record().filter(|&first| first < end) else { continue };
             (records.at, is_behind_gap) = (first, false);
             records.carry.clear();

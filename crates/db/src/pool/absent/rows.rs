@@ -454,7 +454,7 @@ impl Rows {
     }
 }
 
-/// What is before records of which none waits, with memory for so many bytes of them.
+/// Memory for so many bytes of records, none of which waits. It has what is before them.
 fn before(records: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(BEFORE + records);
     bytes.resize(BEFORE, 0);
