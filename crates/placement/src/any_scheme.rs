@@ -11,6 +11,7 @@ use crate::params::{BuildError, Params};
 use crate::scheme::Scheme;
 use crate::victims::VictimPolicy;
 use crate::wants::{Foresight, Wants};
+use crate::zone_scheme::ZoneScheme;
 use crate::zones::{ShortLiving, ZoneView};
 
 /// A scheme of any type whose page state fits into `WORDS` words of 64 bits.
@@ -39,7 +40,42 @@ struct Typed<S: Scheme> {
     states: Vec<S::Page>,
 }
 
-/// Declares both sides of the erasure: `Erased` for `Typed`, and `Scheme` for `AnyScheme`.
+impl<S: Scheme, const WORDS: usize> Erased<WORDS> for Typed<S> {
+    fn place_user(&mut self, write: &UserWrite, page: &mut AnyState<WORDS>) -> usize {
+        self.scheme.place_user(write, page.of())
+    }
+    fn on_neighbour(&mut self, next: Option<&AnyState<WORDS>>, now: u32) {
+        let next = next.map(|page| *page.clone().of::<S::Page>());
+        self.scheme.on_neighbour(next.as_ref(), now);
+    }
+    fn on_survey(&mut self, page: &AnyState<WORDS>, now: u32) {
+        self.scheme.on_survey(page.clone().of(), now);
+    }
+    fn on_trim(&mut self, lba: u32, page: Option<&AnyState<WORDS>>, now: u32) {
+        let page = page.map(|page| *page.clone().of::<S::Page>());
+        self.scheme.on_trim(lba, page.as_ref(), now);
+    }
+    fn place_batch(
+        &mut self,
+        victim: &Victim,
+        pages: &Pages<'_, AnyState<WORDS>>,
+        classes: &mut [Option<u8>],
+    ) {
+        self.states.clear();
+        self.states.extend(pages.states.iter().map(|state| *state.clone().of::<S::Page>()));
+        let Pages { lbas, hotness, last, .. } = *pages;
+        let pages = Pages { lbas, states: &self.states, hotness, last };
+        self.scheme.place_batch(victim, &pages, classes);
+    }
+    fn place_relocation(&mut self, relocation: &Relocation, page: &mut AnyState<WORDS>) -> usize {
+        self.scheme.place_relocation(relocation, page.of())
+    }
+    fn clamp(&self, page: &mut AnyState<WORDS>, now: u32) {
+        self.scheme.clamp(page.of(), now);
+    }
+}
+
+/// Declares both sides of the erasure: `ZoneScheme` for `Typed`, and `Scheme` for `AnyScheme`.
 macro_rules! forward {
     (
         asked { $(
@@ -51,45 +87,9 @@ macro_rules! forward {
             fn $told:ident(&mut $t_self:ident $(, $t:ident: $t_type:ty)*) $(-> $t_out:ty)? $t_body:block
         )* }
     ) => {
-        impl<S: Scheme, const WORDS: usize> Erased<WORDS> for Typed<S> {
+        impl<S: Scheme> ZoneScheme for Typed<S> {
             fn classes(&self) -> usize {
                 self.scheme.classes()
-            }
-            fn place_user(&mut self, write: &UserWrite, page: &mut AnyState<WORDS>) -> usize {
-                self.scheme.place_user(write, page.of())
-            }
-            fn on_neighbour(&mut self, next: Option<&AnyState<WORDS>>, now: u32) {
-                let next = next.map(|page| *page.clone().of::<S::Page>());
-                self.scheme.on_neighbour(next.as_ref(), now);
-            }
-            fn on_survey(&mut self, page: &AnyState<WORDS>, now: u32) {
-                self.scheme.on_survey(page.clone().of(), now);
-            }
-            fn on_trim(&mut self, lba: u32, page: Option<&AnyState<WORDS>>, now: u32) {
-                let page = page.map(|page| *page.clone().of::<S::Page>());
-                self.scheme.on_trim(lba, page.as_ref(), now);
-            }
-            fn place_batch(
-                &mut self,
-                victim: &Victim,
-                pages: &Pages<'_, AnyState<WORDS>>,
-                classes: &mut [Option<u8>],
-            ) {
-                self.states.clear();
-                self.states.extend(pages.states.iter().map(|state| *state.clone().of::<S::Page>()));
-                let Pages { lbas, hotness, last, .. } = *pages;
-                let pages = Pages { lbas, states: &self.states, hotness, last };
-                self.scheme.place_batch(victim, &pages, classes);
-            }
-            fn place_relocation(
-                &mut self,
-                relocation: &Relocation,
-                page: &mut AnyState<WORDS>,
-            ) -> usize {
-                self.scheme.place_relocation(relocation, page.of())
-            }
-            fn clamp(&self, page: &mut AnyState<WORDS>, now: u32) {
-                self.scheme.clamp(page.of(), now);
             }
             $(fn $asked(&self $(, $a: $a_type)*) $(-> $a_out)? { self.scheme.$asked($($a),*) })*
             $(fn $told(&mut self $(, $t: $t_type)*) $(-> $t_out)? { self.scheme.$told($($t),*) })*

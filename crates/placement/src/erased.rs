@@ -1,13 +1,8 @@
 //! A scheme without its types.
 
-use crate::choice::Choice;
-use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
-use crate::fast22::Fast22;
-use crate::methods::methods;
+use crate::events::{Pages, Relocation, UserWrite, Victim};
 use crate::page::PageState;
-use crate::victims::VictimPolicy;
-use crate::wants::Wants;
-use crate::zones::{ShortLiving, ZoneView};
+use crate::zone_scheme::ZoneScheme;
 
 /// Words of 64 bits that an inner scheme may keep of each page.
 pub const INNER_WORDS: usize = 3;
@@ -33,41 +28,19 @@ impl<const WORDS: usize> AnyState<WORDS> {
     }
 }
 
-macro_rules! declare {
-    (
-        asked { $(
-            $(#[$a_meta:meta])*
-            fn $asked:ident(&$a_self:ident $(, $a:ident: $a_type:ty)*) $(-> $a_out:ty)? $a_body:block
-        )* }
-        told { $(
-            $(#[$t_meta:meta])*
-            fn $told:ident(&mut $t_self:ident $(, $t:ident: $t_type:ty)*) $(-> $t_out:ty)? $t_body:block
-        )* }
-    ) => {
-        /// The methods of a [`Scheme`](crate::Scheme), callable without its type.
-        #[allow(missing_docs)]
-        pub trait Erased<const WORDS: usize>: Send {
-            fn classes(&self) -> usize;
-            fn place_user(&mut self, write: &UserWrite, page: &mut AnyState<WORDS>) -> usize;
-            fn on_neighbour(&mut self, next: Option<&AnyState<WORDS>>, now: u32);
-            fn on_survey(&mut self, page: &AnyState<WORDS>, now: u32);
-            fn on_trim(&mut self, lba: u32, page: Option<&AnyState<WORDS>>, now: u32);
-            fn place_batch(
-                &mut self,
-                victim: &Victim,
-                pages: &Pages<'_, AnyState<WORDS>>,
-                classes: &mut [Option<u8>],
-            );
-            fn place_relocation(
-                &mut self,
-                relocation: &Relocation,
-                page: &mut AnyState<WORDS>,
-            ) -> usize;
-            fn clamp(&self, page: &mut AnyState<WORDS>, now: u32);
-            $(fn $asked(&self $(, $a: $a_type)*) $(-> $a_out)?;)*
-            $(fn $told(&mut self $(, $t: $t_type)*) $(-> $t_out)?;)*
-        }
-    };
+/// A [`Scheme`](crate::Scheme), callable without its type.
+#[allow(missing_docs)]
+pub trait Erased<const WORDS: usize>: ZoneScheme {
+    fn place_user(&mut self, write: &UserWrite, page: &mut AnyState<WORDS>) -> usize;
+    fn on_neighbour(&mut self, next: Option<&AnyState<WORDS>>, now: u32);
+    fn on_survey(&mut self, page: &AnyState<WORDS>, now: u32);
+    fn on_trim(&mut self, lba: u32, page: Option<&AnyState<WORDS>>, now: u32);
+    fn place_batch(
+        &mut self,
+        victim: &Victim,
+        pages: &Pages<'_, AnyState<WORDS>>,
+        classes: &mut [Option<u8>],
+    );
+    fn place_relocation(&mut self, relocation: &Relocation, page: &mut AnyState<WORDS>) -> usize;
+    fn clamp(&self, page: &mut AnyState<WORDS>, now: u32);
 }
-
-methods!(declare);

@@ -80,6 +80,7 @@ mod visitor;
 mod wants;
 mod watch;
 mod zone_lifespan;
+mod zone_scheme;
 mod zones;
 
 pub use any_scheme::AnyScheme;
@@ -113,4 +114,5 @@ pub use visitor::Visitor;
 pub use wants::{Foresight, LARGEST_MEMORY, Victims, Wants};
 pub use watch::{Bell, Watch};
 pub use zone_lifespan::ZoneLifespan;
+pub use zone_scheme::ZoneScheme;
 pub use zones::{ShortLiving, ZoneColumns, ZoneView};

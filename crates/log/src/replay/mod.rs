@@ -102,8 +102,8 @@ impl HotnessTable {
 
 /// Checks a map against the reverse map and the zones. `records` has the LBA of each valid record,
 /// its slot, its units, and the word in the reverse map.
-fn verify<S: Scheme>(
-    log: &ZoneLog<S>,
+fn verify(
+    log: &ZoneLog,
     records: &mut dyn Iterator<Item = (u32, Slot, u32, u32)>,
 ) -> Result<(), String> {
     let mut units = vec![0; log.zones().len()];

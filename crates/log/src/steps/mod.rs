@@ -265,7 +265,7 @@ impl<S: Scheme, M: Map<S::Page>> Steps<S, M> {
 
     /// Checks that a page's LBA is within the map.
     pub(crate) fn check_lba(&self, lba: u64) -> Result<(), LogError> {
-        ZoneLog::<S>::check_lba(lba, self.map.space())
+        ZoneLog::check_lba(lba, self.map.space())
     }
 
     /// Clamps the states of all pages, and that of the one being written, of which the map has

@@ -1,7 +1,5 @@
 //! Records that are appended one by one.
 
-use frostline_placement::Scheme;
-
 use super::ZoneLog;
 use crate::LogError;
 use crate::places::{Extent, Slot, Units};
@@ -17,7 +15,7 @@ pub struct Placed {
     pub ends_chunk: bool,
 }
 
-impl<S: Scheme> ZoneLog<S> {
+impl ZoneLog {
     /// Appends a record of the user. Its older copy, if the zone of that is not 0, is garbage.
     pub(crate) fn append_user(
         &mut self,

@@ -8,12 +8,10 @@
 //! But where zones run out and none has garbage, those are cleaned whose chunks were ended early,
 //! by syncs: copies of their records lie side by side.
 
-use frostline_placement::Scheme;
-
 use super::ZoneLog;
 use super::chunk_shape::ZoneChunks;
 
-impl<S: Scheme> ZoneLog<S> {
+impl ZoneLog {
     /// Ends the chunk of `class`: the next record of its open zone begins with a page. Where no
     /// other chunk fits behind it on the device, the zone is sealed. Nothing happens if the class
     /// has no chunk.

@@ -1,10 +1,8 @@
 //! Exceptional events of zones on a real device.
 
-use frostline_placement::Scheme;
-
 use super::ZoneLog;
 
-impl<S: Scheme> ZoneLog<S> {
+impl ZoneLog {
     /// Seals the open zone of `class` before it is full, because the device has no room for its
     /// last slots, or accepts no more. The slots that are left become garbage; returns their
     /// number.

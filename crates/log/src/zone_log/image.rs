@@ -1,7 +1,5 @@
 //! The state of a log that a store writes down and reads back.
 
-use frostline_placement::Scheme;
-
 use super::{Padding, ZoneLog};
 use crate::LogError;
 
@@ -33,7 +31,7 @@ impl ZoneImage {
     }
 }
 
-impl<S: Scheme> ZoneLog<S> {
+impl ZoneLog {
     /// All zones that hold pages; the sealed ones first, in the order of sealing.
     pub fn images(&self) -> Vec<ZoneImage> {
         let live = (1..self.zones.len() as u32).filter(|&z| !self.zones.is_free(z));
@@ -135,12 +133,8 @@ impl<S: Scheme> ZoneLog<S> {
         self.now = now;
     }
 
-    /// Goes on with a scheme that begins anew, as a store does that is closed and opened: the
-    /// scheme recalls what the one before remembers, and sees the zones being opened and sealed, as
-    /// if it happened now.
-    pub(crate) fn restart(&mut self, mut scheme: S) {
-        scheme.recall(&self.scheme.memory());
-        self.scheme = scheme;
+    /// Shows the scheme that zones were opened and sealed, as if it happened now.
+    pub(super) fn show_zones(&mut self) {
         for ZoneImage { zone, opened_at, sealed_at, .. } in self.images() {
             self.scheme.on_opened(&self.zones.event(zone, opened_at));
             if let Some(at) = sealed_at {

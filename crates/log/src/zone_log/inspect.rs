@@ -1,11 +1,11 @@
 //! Inspection of a log, for reports and for tests of its invariants.
 
-use frostline_placement::{Request, Scheme};
+use frostline_placement::Request;
 
 use super::{Counts, Options, ZoneLog, ZoneTable};
 use crate::LogError;
 
-impl<S: Scheme> ZoneLog<S> {
+impl ZoneLog {
     /// Counts since they were last reset.
     pub fn counts(&mut self) -> &Counts {
         self.update_all_counts();
@@ -26,16 +26,6 @@ impl<S: Scheme> ZoneLog<S> {
     /// The layout.
     pub(crate) fn options(&self) -> &Options {
         &self.options
-    }
-
-    /// The scheme.
-    pub fn scheme(&self) -> &S {
-        &self.scheme
-    }
-
-    /// The scheme, for a driver that changes it.
-    pub fn scheme_mut(&mut self) -> &mut S {
-        &mut self.scheme
     }
 
     /// Shows the scheme that the user reads pages.

@@ -13,6 +13,7 @@ mod early;
 mod garbage;
 mod image;
 mod inspect;
+mod of_scheme;
 mod options;
 mod room;
 mod runs;
@@ -20,7 +21,7 @@ mod stale;
 mod victims;
 mod zones;
 
-use frostline_placement::{Choice, Scheme, Victim, VictimPolicy, Watch, ZoneEvent};
+use frostline_placement::{Choice, Victim, VictimPolicy, Watch, ZoneEvent, ZoneScheme};
 
 pub use self::append::Placed;
 pub use self::capacity::Capacity;
@@ -34,7 +35,6 @@ pub use self::zones::ZoneTable;
 
 use self::capacity::Trigger;
 use self::chunk_shape::ZoneChunks;
-use self::options::slot_bits;
 use crate::LogError;
 use crate::places::Slot;
 
@@ -42,8 +42,10 @@ use crate::places::Slot;
 const SWEEP: u32 = 1 << 30;
 
 /// The zones of a log whose pages `S` places.
-pub struct ZoneLog<S> {
-    scheme: S,
+///
+/// What asks the scheme nothing of pages is a method of `ZoneLog` without a parameter, and compiled
+/// once. A log of any scheme has these methods as well.
+pub struct ZoneLog<S: ?Sized = dyn ZoneScheme> {
     policy: Box<dyn VictimPolicy>,
     /// Reports of zones to the policy.
     watch: Watch,
@@ -81,6 +83,7 @@ pub struct ZoneLog<S> {
     counts: Counts,
     choice: Choice,
     most_zones: usize,
+    scheme: S,
 }
 
 /// Units of a zone that pad its chunks.
@@ -100,69 +103,13 @@ pub(crate) enum Numbering {
     None,
 }
 
-impl<S: Scheme> ZoneLog<S> {
-    /// The zones of an empty log.
-    ///
-    /// # Errors
-    /// The options are not valid, the scheme has more classes than zones may be open, or memory is
-    /// short.
-    pub(crate) fn new(
-        options: Options,
-        scheme: S,
-        policy: Box<dyn VictimPolicy>,
-        numbering: Numbering,
-    ) -> Result<Self, LogError> {
-        let has_numbers = numbering == Numbering::Kept;
-        let meta_pages = if has_numbers { scheme.wants().meta_pages } else { 0 };
-        if !(16..=1 << 30).contains(&options.zone_pages) || meta_pages >= options.zone_pages {
-            return Err(LogError::ZoneSize { pages: options.zone_pages });
+impl ZoneLog {
+    /// Adds the zones that the log has from the beginning.
+    fn begin(&mut self) {
+        self.watch.cover(self.zones.len());
+        if let Some(zones) = self.options.capacity.zones() {
+            self.grow(zones as usize);
         }
-        let options = Options { zone_pages: options.zone_pages - meta_pages, ..options };
-        let Options { zone_pages, page_units, capacity, max_open, .. } = options;
-        if !(1..=Options::MOST_UNITS).contains(&page_units) {
-            return Err(LogError::Units { units: page_units, most: Options::MOST_UNITS });
-        }
-        debug_assert!(options.chunks.is_none_or(|shape| shape.page_units == page_units));
-        if page_units > 1 && (meta_pages > 0 || scheme.wants().whole_pages) {
-            return Err(LogError::WholePages);
-        }
-        let classes = scheme.classes().max(1);
-        if let Some(limit) = max_open.filter(|&limit| classes > limit) {
-            return Err(LogError::TooManyClasses { classes, limit });
-        }
-        let max_zones = options.most_zones(has_numbers)?;
-        let zone_units = zone_pages * page_units;
-        let mut log = ZoneLog {
-            scheme,
-            policy,
-            watch: Watch::default(),
-            options,
-            trigger: Trigger::new(capacity)?,
-            zone_units,
-            meta_pages,
-            shift: slot_bits(zone_units),
-            max_zones,
-            zones: ZoneTable::new(zone_units),
-            padding: vec![Padding::default()],
-            free: Vec::new(),
-            open: vec![Cursor::CLOSED; classes],
-            open_zones: vec![0; classes],
-            chunks: vec![ZoneChunks::default(); classes],
-            now: options.start,
-            next_sweep: (options.start | (2 * SWEEP - 1)).wrapping_add(1),
-            written: 0,
-            garbage: 0,
-            valid: 0,
-            cleaning: false,
-            counts: Counts::new(zone_units, classes),
-            choice: Choice::default(),
-            most_zones: 0,
-        };
-        log.watch.cover(log.zones.len());
-        if let Some(zones) = capacity.zones() {
-            log.grow(zones as usize);
-        }
-        Ok(log)
     }
 
     /// Adds zones until there are `zones` besides zone 0.

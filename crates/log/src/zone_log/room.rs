@@ -1,12 +1,10 @@
 //! The room for a record: in the open zone of a class, in a zone that is opened for it, or
 //! elsewhere.
 
-use frostline_placement::Scheme;
-
 use super::ZoneLog;
 use crate::LogError;
 
-impl<S: Scheme> ZoneLog<S> {
+impl ZoneLog {
     /// True if a zone can be opened.
     pub(crate) fn can_open(&self) -> bool {
         !self.free.is_empty()

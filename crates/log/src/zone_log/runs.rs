@@ -20,7 +20,9 @@ impl<S: Scheme> ZoneLog<S> {
         let zones = self.zones.overwrites(self.watch.bell());
         Run { scheme: &mut self.scheme, open: &mut self.open, zones }
     }
+}
 
+impl ZoneLog {
     /// The least number of user writes, at least 1, before cleaning can be due.
     pub(crate) fn slack(&self) -> u64 {
         self.trigger.slack(self.garbage, self.written, self.free.len())

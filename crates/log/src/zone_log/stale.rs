@@ -14,8 +14,6 @@
 //! its last free one, all others may be open with such ends: none takes a page, and none can be a
 //! victim. So they are sealed, whatever the scheme.
 
-use frostline_placement::Scheme;
-
 use super::ZoneLog;
 
 /// An open zone is sealed for its garbage if one in this many garbage slots lies in open zones.
@@ -23,7 +21,7 @@ const IN_OPEN: u64 = 4;
 /// One in this many slots of a zone is garbage at least when it is sealed for its garbage.
 const LEAST: u32 = 16;
 
-impl<S: Scheme> ZoneLog<S> {
+impl ZoneLog {
     /// Seals stale zones [early](Self::end_early), if cleaning is due. To be called before each
     /// choice of victims. Returns the numbers of the zones.
     pub fn end_stale(&mut self) -> Vec<u32> {

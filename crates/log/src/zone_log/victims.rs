@@ -1,10 +1,10 @@
 //! Victims: choosing them, and freeing them.
 
-use frostline_placement::{Choice, Scheme, VictimPolicy, Watch, ZoneView};
+use frostline_placement::{Choice, VictimPolicy, Watch, ZoneView};
 
 use super::{Padding, ZoneLog};
 
-impl<S: Scheme> ZoneLog<S> {
+impl ZoneLog {
     /// Chooses victims into `self.choice`, and changes the class of zones as the scheme wants. If
     /// no zone is free, only victims whose pages fit into the open zones are kept.
     pub(super) fn choose_victims(&mut self) {

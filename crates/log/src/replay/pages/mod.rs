@@ -79,12 +79,13 @@ impl<S: Scheme> Replay for PageReplay<S> {
 
     fn trim(&mut self, page: u32) -> Result<bool, LogError> {
         let space = self.map.len() as u64;
-        ZoneLog::<S>::check_lba(page.into(), space)?;
+        ZoneLog::check_lba(page.into(), space)?;
         let entry = std::mem::replace(&mut self.map[page as usize], MapEntry::zeroed());
         let (now, is_valid) = (self.log.now(), entry.slot != 0);
         self.log.scheme_mut().on_trim(page, is_valid.then_some(&entry.page), now);
         if is_valid {
-            self.log.trim(self.log.slot(entry.slot).zone, 1);
+            let Slot { zone, .. } = self.log.slot(entry.slot);
+            self.log.trim(zone, 1);
         }
         Ok(is_valid)
     }

@@ -47,7 +47,7 @@ impl<S: Scheme> PageReplay<S> {
             next += written;
             let filled = match stop {
                 Stop::BadLba(lba) => {
-                    return ZoneLog::<S>::check_lba(lba.into(), self.map.len() as u64);
+                    return ZoneLog::check_lba(lba.into(), self.map.len() as u64);
                 }
                 Stop::Done => None,
                 Stop::Full(class) => Some(class),

@@ -1,7 +1,5 @@
 //! The record in each slot.
 
-use frostline_placement::Scheme;
-
 use crate::zone_log::{Options, ZoneLog};
 use crate::{Array, LogError, WORD_LAST};
 
@@ -19,7 +17,7 @@ impl ReverseMap {
     pub(super) const BYTES: usize = size_of::<u32>() + size_of::<u8>();
 
     /// Grows to the slots that there are.
-    pub(super) fn cover<S: Scheme>(&mut self, log: &ZoneLog<S>) -> Result<(), LogError> {
+    pub(super) fn cover(&mut self, log: &ZoneLog) -> Result<(), LogError> {
         self.words.cover(log.slots())?;
         self.lengths.cover(log.slots())
     }
