@@ -1,10 +1,10 @@
-//! Sizes such as `4096`, `16MiB`, `1GB`.
+//! Sizes such as `4096`, `16MiB`, `1.5GB`.
 
 use std::fmt;
 use std::num::IntErrorKind;
 use std::str::FromStr;
 
-/// A size in bytes, parsed from text such as `4096`, `16MiB`, `1GB`. Its text is in the largest
+/// A size in bytes, parsed from text such as `4096`, `16MiB`, `1.5GB`. Its text is in the largest
 /// binary unit that leaves a whole number: `16 MiB`, `1536 B`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(pub u64);
@@ -13,17 +13,9 @@ pub struct Size(pub u64);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseSizeError {
-    /// The text is not a number with a unit.
+    /// The text is not a number with a unit, or no whole number of bytes.
     #[error("\"{0}\" is not a size such as 4096, 16MiB or 1GB")]
     Wrong(String),
-    /// The number is a fraction.
-    #[error("\"{text}\" is a fraction, write {whole}")]
-    Fraction {
-        /// The text.
-        text: String,
-        /// The same size with a whole number.
-        whole: String,
-    },
     /// The size does not fit into 64 bits.
     #[error("\"{0}\" is too large")]
     TooLarge(String),
@@ -50,32 +42,27 @@ impl FromStr for Size {
     type Err = ParseSizeError;
 
     fn from_str(text: &str) -> Result<Self, ParseSizeError> {
-        let wrong = || match whole(text) {
-            Some(whole) => ParseSizeError::Fraction { text: text.to_string(), whole },
-            None => ParseSizeError::Wrong(text.to_string()),
-        };
+        let wrong = || ParseSizeError::Wrong(text.to_string());
         let too_large = || ParseSizeError::TooLarge(text.to_string());
-        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let (number, unit) = text.split_at(digits);
-        let number = match number.parse::<u64>() {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let (whole, fraction) = match number.split_once('.') {
+            Some((_, "")) => return Err(wrong()),
+            parts => parts.unwrap_or((number, "")),
+        };
+        let digits = match format!("{whole}{fraction}").parse::<u64>() {
             Err(e) if *e.kind() == IntErrorKind::PosOverflow => return Err(too_large()),
-            number => number.map_err(|_| wrong())?,
+            digits => digits.map_err(|_| wrong())?,
         };
         let unit = unit.trim().to_uppercase();
         let factor = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
-        number.checked_mul(factor).map(Size).ok_or_else(too_large)
+        let parts = 10u128.checked_pow(fraction.len() as u32).ok_or_else(wrong)?;
+        let bytes = u128::from(digits) * u128::from(factor);
+        match bytes.is_multiple_of(parts) {
+            true => u64::try_from(bytes / parts).map(Size).map_err(|_| too_large()),
+            false => Err(wrong()),
+        }
     }
-}
-
-/// A fraction of a unit as a whole number of a smaller one: `1536MiB` for `1.5GiB`. `None` if the
-/// text is anything else, or no whole number of bytes.
-fn whole(text: &str) -> Option<String> {
-    let (number, rest) = text.split_once('.')?;
-    let (fraction, unit) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
-    let Size(bytes) = format!("{number}{fraction}{unit}").parse().ok()?;
-    let parts = 10u64.checked_pow(fraction.len() as u32)?;
-    let size = bytes.is_multiple_of(parts).then(|| Size(bytes / parts))?;
-    Some(size.to_string().replace(' ', ""))
 }
 
 impl fmt::Display for Size {
@@ -110,7 +97,7 @@ mod tests {
         assert_eq!(bytes("16mib"), Ok(16 << 20));
         assert_eq!(bytes("1GB"), Ok(1_000_000_000));
         assert_eq!(bytes("4K"), Ok(4096));
-        for wrong in ["", "MiB", "1.5GB", "-1", "4 furlongs", "99999999999TB"] {
+        for wrong in ["", "MiB", "1.GB", "-1", "4 furlongs", "99999999999TB"] {
             assert!(bytes(wrong).is_err(), "{wrong}");
         }
         for large in ["99999999999TB", "99999999999999999999"] {
@@ -119,13 +106,13 @@ mod tests {
     }
 
     #[test]
-    fn a_fraction_is_refused_with_the_whole_number_that_says_the_same() {
-        let why = |text: &str| text.parse::<Size>().map_err(|why| why.to_string());
-        for (text, whole) in [("1.5GiB", "1536MiB"), ("0.5K", "512B"), ("2.50 GB", "2500000000B")] {
-            assert_eq!(why(text), Err(format!("\"{text}\" is a fraction, write {whole}")));
+    fn a_fraction_of_a_unit_is_a_whole_number_of_bytes() {
+        let bytes = |text: &str| text.parse::<Size>().map(|s| s.0);
+        for (text, size) in [("1.5GiB", 1536 << 20), ("0.5K", 512), ("2.50 GB", 2_500_000_000)] {
+            assert_eq!(bytes(text), Ok(size));
         }
-        for wrong in ["1.5", "0.0001K", "1.5.5GiB", "1.5 furlongs", "-1.5GiB", "1,5GiB"] {
-            assert_eq!(why(wrong), Err(ParseSizeError::Wrong(wrong.to_string()).to_string()));
+        for wrong in ["1.5", "0.0001K", "1.5.5GiB", "1.5 furlongs", "-1.5GiB", "1,5GiB", ".", "1."] {
+            assert_eq!(bytes(wrong), Err(ParseSizeError::Wrong(wrong.to_string())));
         }
     }
 }

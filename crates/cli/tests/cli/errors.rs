@@ -208,7 +208,7 @@ fn sizes_that_make_no_zone_are_refused() {
             "--page 4GiB",
             "--page 4xB",
             "--zone -5",
-            "--zone 1.5MiB",
+            "--zone 1.5B",
             "--zone 9999999999TB",
             "--zone 70000",
             "--zone 32KiB",
