@@ -162,6 +162,8 @@ class DbOptions:
         space: float | None = ...,
         compression: str | None = ...,
         parity: int | None = ...,
+        recovery_bytes: int | str | None = ...,
+        version_bytes: int | str | None = ...,
         longest_logged_value: int | str | None = ...,
         fill: float | None = ...,
         serializable: bool,

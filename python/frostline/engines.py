@@ -190,6 +190,8 @@ class Db:
         space: float | None = None,
         compression: str | None = None,
         parity: int | None = None,
+        recovery_bytes: int | str | None = None,
+        version_bytes: int | str | None = None,
         longest_logged_value: int | str | None = None,
         fill: float | None = None,
         serializable: bool = False,
@@ -213,6 +215,11 @@ class Db:
         not go through the log. Records in ascending order ``fill`` a share of a page from now on, 0.9 unless given:
         the rest is for records that come between them later.
 
+        An opening after a crash redoes ``recovery_bytes`` of the log at most after usual loads, as many as there is
+        ``memory`` unless given: fewer make it quicker and write more. Snapshots see older versions of records as long as
+        these take no more than ``version_bytes`` of memory, half of ``memory`` and 16 MiB at least unless given; then
+        the oldest raises :class:`TooOld`.
+
         ``serializable`` transactions also conflict if another changed what they read. ``read_only`` changes
         nothing on the device, and several processes may do so at once: writes raise :class:`ReadOnly`.
         A database that lacks synced pages, because its file was cut or can't be read, raises :class:`Damaged`; with
@@ -230,6 +237,8 @@ class Db:
             space=space,
             compression=compression,
             parity=parity,
+            recovery_bytes=recovery_bytes,
+            version_bytes=version_bytes,
             longest_logged_value=longest_logged_value,
             fill=fill,
             serializable=serializable,

@@ -43,7 +43,7 @@ pub struct DbOptions(Options);
 #[pymethods]
 impl DbOptions {
     #[new]
-    #[pyo3(signature = (*, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, gp=None, space=None, compression=None, parity=None, longest_logged_value=None, fill=None, serializable, read_only, create, accept_loss=false))]
+    #[pyo3(signature = (*, memory, bound, log_bytes=None, scheme=None, victim=None, unit=None, gp=None, space=None, compression=None, parity=None, recovery_bytes=None, version_bytes=None, longest_logged_value=None, fill=None, serializable, read_only, create, accept_loss=false))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
         memory: Bytes,
@@ -56,6 +56,8 @@ impl DbOptions {
         space: Option<f64>,
         compression: Option<String>,
         parity: Option<u32>,
+        recovery_bytes: Option<Bytes>,
+        version_bytes: Option<Bytes>,
         longest_logged_value: Option<Bytes>,
         fill: Option<f64>,
         serializable: bool,
@@ -63,7 +65,7 @@ impl DbOptions {
         create: bool,
         accept_loss: bool,
     ) -> Result<DbOptions> {
-        let memory = usize::try_from(memory.get()?).unwrap_or(usize::MAX);
+        let memory = memory_of(&memory)?;
         let mut options = Options::new().memory(memory).bound(bound.get()?).create(create);
         if let Some(bytes) = log_bytes {
             options = options.log_bytes(bytes.get()?);
@@ -81,9 +83,14 @@ impl DbOptions {
         if let Some(data_zones) = parity {
             options = options.parity(data_zones);
         }
+        if let Some(bytes) = recovery_bytes {
+            options = options.recovery_bytes(bytes.get()?);
+        }
+        if let Some(bytes) = version_bytes {
+            options = options.version_bytes(memory_of(&bytes)?);
+        }
         if let Some(bytes) = longest_logged_value {
-            let bytes = usize::try_from(bytes.get()?).unwrap_or(usize::MAX);
-            options = options.longest_logged_value(bytes);
+            options = options.longest_logged_value(memory_of(&bytes)?);
         }
         if let Some(share) = fill {
             options = options.fill(share);
@@ -99,6 +106,11 @@ impl DbOptions {
         }
         Ok(DbOptions(options))
     }
+}
+
+/// Bytes of memory; more than can be addressed count as all.
+fn memory_of(bytes: &Bytes) -> Result<usize> {
+    Ok(usize::try_from(bytes.get()?).unwrap_or(usize::MAX))
 }
 
 /// A database.

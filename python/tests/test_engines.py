@@ -270,3 +270,21 @@ def test_a_database_is_not_closed_under_a_transaction():
     db.close()
     with pytest.raises(fl.Error, match="closed"):
         db.table("items")
+
+
+def test_a_snapshot_lasts_as_long_as_there_is_memory_for_what_it_sees():
+    def read_of_what_was_overwritten(**options):
+        with fl.Db.open(memory="8MiB", recovery_bytes="1MiB", **options) as db:
+            table = db.table("t")
+            keys = [n.to_bytes(4, "big") for n in range(400)]
+            for time in range(4):
+                with db.transaction() as tx:
+                    for key in keys:
+                        tx.put(table, key, bytes([time]) * 800)
+                if time == 0:
+                    snapshot = db.read()
+            return snapshot.get(table, keys[7])
+
+    assert read_of_what_was_overwritten() == b"\0" * 800
+    with pytest.raises(fl.TooOld):
+        read_of_what_was_overwritten(version_bytes="64KiB")

@@ -112,6 +112,8 @@ impl Options {
             accept_loss: self.accept_loss,
             space: self.space,
             schemes: self.schemes,
+            recovery_bytes: self.recovery_bytes,
+            version_bytes: self.version_bytes,
             longest_logged_value: self.longest_logged_value,
             fill: self.fill,
             background: !self.read_only,

@@ -32,6 +32,8 @@ pub struct Options {
     pub(crate) compression: Compression,
     pub(crate) gp: f64,
     pub(crate) space: Option<f64>,
+    pub(crate) recovery_bytes: Option<u64>,
+    pub(crate) version_bytes: Option<usize>,
     pub(crate) longest_logged_value: usize,
     pub(crate) fill: f64,
 }
@@ -56,6 +58,8 @@ impl Default for Options {
             compression: Compression::default(),
             gp,
             space: None,
+            recovery_bytes: None,
+            version_bytes: None,
             longest_logged_value: engine::Options::default().longest_logged_value,
             fill: engine::Options::default().fill,
         }
@@ -173,6 +177,23 @@ impl Options {
     /// zstd, unless nothing is compressed.
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
+        self
+    }
+
+    /// Sets the bytes of log records that an opening after a crash redoes at most after usual loads,
+    /// from this opening on. Fewer make it quicker, and write more: half as many 8 % more. The
+    /// default is as many as there is [memory](Options::memory), half of the log at most.
+    pub fn recovery_bytes(mut self, bytes: u64) -> Self {
+        self.recovery_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets the memory for older versions of records, which snapshots and transactions see that
+    /// began before these were overwritten, in bytes. When more is needed the oldest of them fail
+    /// with [`Error::TooOld`](crate::Error::TooOld). The default is half as many
+    /// bytes as there is [memory](Options::memory) for pages, and 16 MiB at least.
+    pub fn version_bytes(mut self, bytes: usize) -> Self {
+        self.version_bytes = Some(bytes);
         self
     }
 

@@ -45,6 +45,8 @@ pub struct DatabaseBench {
     pub rewriting: bool,
     /// How images are compressed where that makes them shorter.
     pub compression: Compression,
+    /// Bytes of the log that recovery redoes at most; the engine's default unless given.
+    pub recovery_bytes: Option<u64>,
     /// Share of a leaf that insertions in ascending order fill.
     pub fill: f64,
     /// Number of databases that share the store, each with its data, buffer, log and threads.
@@ -102,6 +104,7 @@ impl Default for DatabaseBench {
             hotness: true,
             rewriting: true,
             compression: Compression::default(),
+            recovery_bytes: None,
             fill: Options::default().fill,
             tenants: 1,
             seconds: None,

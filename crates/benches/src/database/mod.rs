@@ -94,6 +94,7 @@ impl DatabaseBench {
                 rewriting: self.rewrites(),
                 compression: self.compression != Compression::None,
                 compressed_with: self.compression,
+                recovery_bytes: self.recovery_bytes,
                 fill: self.fill,
                 tenants: runs.first().map_or(0, |run| run.tenants.len().max(1)),
                 threads: self.threads,

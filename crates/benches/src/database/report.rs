@@ -59,6 +59,8 @@ pub struct DatabaseSetup {
     pub compression: bool,
     /// How.
     pub compressed_with: Compression,
+    /// Bytes of the log that recovery redoes at most, if given.
+    pub recovery_bytes: Option<u64>,
     /// Share of a leaf that insertions in ascending order filled.
     pub fill: f64,
     /// Databases that shared the store.

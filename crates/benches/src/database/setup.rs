@@ -162,6 +162,7 @@ impl DatabaseBench {
             hotness: self.hotness,
             rewriting: self.rewrites(),
             compression: self.compression,
+            recovery_bytes: self.recovery_bytes,
             fill: self.fill,
             background: !self.in_order,
             cleaning: self.cleaning,

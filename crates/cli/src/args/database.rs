@@ -83,6 +83,10 @@ pub(crate) struct DatabaseArgs {
     /// How images of pages are compressed where that saves units; the log with zstd, or none
     #[arg(long, value_name = "C", default_value = "lz4")]
     pub compression: CompressionArg,
+    /// Bytes of the log that an opening after a crash redoes at most: as many as the buffer has
+    /// unless given
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub recovery: Option<Size>,
     /// Share of a leaf that insertions in ascending order fill, 0.7 to 1: the rest is for those
     /// that come between them later
     #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = fill,
@@ -178,6 +182,7 @@ impl DatabaseArgs {
             hotness: !self.no_hotness,
             rewriting: !self.no_rewriting,
             compression: self.compression.into(),
+            recovery_bytes: bytes(self.recovery),
             fill: self.fill,
             tenants: self.tenants,
             seconds: self.seconds,

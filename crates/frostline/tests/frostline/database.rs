@@ -535,3 +535,42 @@ fn what_is_not_of_the_types_of_a_table_is_an_error() {
     let good = numbers.all(&look).filter_map(Result::ok).collect::<Vec<_>>();
     assert_eq!(good, [(7, 49)], "the others are there all the same");
 }
+
+/// The first read of a snapshot after a record was overwritten so often, with long values.
+fn read_of_what_was_overwritten(
+    options: Options,
+    times: u32,
+) -> frostline::Result<Option<Vec<u8>>> {
+    let db = options.memory(8 << 20).in_memory()?;
+    let table = db.table("t")?;
+    db.update(|tx| (0..400u32).try_for_each(|n| tx.put(table, n.to_be_bytes(), [0; 800])))?;
+    let snapshot = db.read()?;
+    for time in 1..=times {
+        let value = [time as u8; 800];
+        db.update(|tx| (0..400u32).try_for_each(|n| tx.put(table, n.to_be_bytes(), value)))?;
+    }
+    snapshot.get(table, 7u32.to_be_bytes())
+}
+
+#[test]
+fn a_snapshot_lasts_as_long_as_there_is_memory_for_what_it_sees() {
+    let first = Some(vec![0; 800]);
+    assert_eq!(read_of_what_was_overwritten(Options::new(), 3).unwrap(), first);
+    let short = Options::new().version_bytes(64 << 10);
+    assert!(matches!(read_of_what_was_overwritten(short, 3), Err(Error::TooOld(_))));
+}
+
+#[test]
+fn checkpoints_come_as_often_as_recovery_must_be_short() {
+    let checkpoints = |options: Options| {
+        let db = options.in_memory().unwrap();
+        let table = db.table("t").unwrap();
+        for n in 0..4000u32 {
+            let value: Vec<u8> = (0..800u32).map(|at| (n * 37 + at * at) as u8).collect();
+            db.update(|tx| tx.put(table, (n % 100).to_be_bytes(), value.as_slice())).unwrap();
+        }
+        db.stats().unwrap().checkpoints
+    };
+    assert!(checkpoints(Options::new().recovery_bytes(256 << 10)) > 2);
+    assert_eq!(checkpoints(Options::new()), 0);
+}
