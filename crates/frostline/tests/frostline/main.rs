@@ -2,6 +2,7 @@
 //! others while files are locked, is a test of its own.
 
 mod aio;
+mod loads;
 mod database;
 mod operations;
 mod simulator;
