@@ -40,7 +40,7 @@ pub(crate) struct Cut {
     /// The parts that this process wrote for backups that were cut short.
     written: Arc<Written>,
     place: Arc<dyn Place>,
-    store: Option<String>,
+    store: Option<u64>,
     target: String,
     /// The zones of the last backup, by number and opening.
     before: HashMap<(u32, String), ZoneCopy>,
@@ -125,7 +125,7 @@ impl Cut {
                 all.extend(made.clone()?);
             }
         }
-        let list = Some(Manifest::new(self.store.clone(), self.device.geometry(), all));
+        let list = Some(Manifest::new(self.store, self.device.geometry(), all));
         let parts = std::mem::take(&mut *self.parts.lock());
         let known = Known { list, parts, unlisted: HashSet::new(), is_own: true };
         Ok((known, *self.copied.lock()))

@@ -33,9 +33,9 @@ pub(crate) const END: u64 = 4096;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub frostline_backup: u32,
-    /// The number of the store, in hexadecimal digits; none of a device that has none.
+    /// The number of the store; none of a device that has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub store: Option<String>,
+    pub store: Option<u64>,
     pub zones: u32,
     pub zone_bytes: u64,
     pub zone_capacity: u64,
@@ -69,7 +69,7 @@ pub(crate) struct ZonePart {
 }
 
 impl Manifest {
-    pub(crate) fn new(store: Option<String>, geometry: &Geometry, copies: Vec<ZoneCopy>) -> Self {
+    pub(crate) fn new(store: Option<u64>, geometry: &Geometry, copies: Vec<ZoneCopy>) -> Self {
         Manifest {
             frostline_backup: VERSION,
             store,

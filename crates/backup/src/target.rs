@@ -20,7 +20,7 @@ use crate::place::{LIST, Name, PARTS, Place, UNFINISHED};
 pub struct Target {
     place: Arc<dyn Place>,
     /// The number of the store whose backups are kept there.
-    store: Option<String>,
+    store: Option<u64>,
     /// What is there, after a backup by this process that succeeded.
     known: Mutex<Option<Known>>,
 }
@@ -75,13 +75,13 @@ impl Target {
     /// formatted: where the backup of another is, none is made ([`BackupError::OtherStore`]).
     #[must_use]
     pub fn of_store(mut self, number: u64) -> Target {
-        self.store = Some(format!("{number:016x}"));
+        self.store = Some(number);
         self
     }
 
-    /// The number of the store, as the list has it.
-    pub(crate) fn store(&self) -> Option<String> {
-        self.store.clone()
+    /// The number of the store.
+    pub(crate) fn store(&self) -> Option<u64> {
+        self.store
     }
 
     /// The name of the target.

@@ -5,9 +5,10 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
 
 use frostline::zone::{OpenOptions, Shape};
-use frostline::{Db, Error, Options, Snapshot};
+use frostline::{BackupError, Db, Error, Options, Snapshot};
 use proptest::prelude::*;
 
 fn names(directory: &Path) -> Vec<String> {
@@ -201,6 +202,27 @@ fn a_restored_backup_is_the_database_at_its_time() {
     }
     assert!(matches!(Db::restore(path("nothing"), path("d.frost")), Err(Error::Backup(_))));
     assert!(Db::restore(path("backup"), path("c.frost")).is_err(), "there is a database");
+}
+
+#[test]
+fn the_backup_of_another_database_is_not_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let backup = directory.path().join("backup");
+    let made = || Options::new().bound(256 << 20).in_memory().unwrap();
+    let (db, other) = (made(), made());
+    db.table("mine").unwrap();
+    db.back_up(&backup).unwrap();
+    let refused = [
+        other.back_up(&backup).map(drop),
+        other.follow(&backup, Duration::from_secs(1)).map(drop),
+    ];
+    for refused in refused {
+        let Err(Error::Backup(cause)) = refused else { panic!("{refused:?}") };
+        assert!(matches!(*cause, BackupError::OtherStore { .. }), "{cause}");
+    }
+    db.follow(&backup, Duration::from_secs(1)).unwrap().finish().unwrap();
+    Db::restore(&backup, directory.path().join("again")).unwrap();
+    assert_eq!(Db::open(directory.path().join("again")).unwrap().tables(), ["mine"]);
 }
 
 #[test]

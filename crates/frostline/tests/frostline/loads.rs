@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Error as IoError, Read, Seek, SeekFrom, Write};
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::Arc;
 
 use frostline::engine::DbError;
-use frostline::zone::{Device, Shape, in_memory};
+use frostline::zone::{Device, Fault, Faulty, Shape, ZoneState, in_memory, with_parity};
 use frostline::{Db, Error, Options, Range, Result, Snapshot, Table, Update};
 use frostline_testkit::seeds;
 use rand::rngs::SmallRng;
@@ -72,7 +73,12 @@ impl Load {
     }
 
     fn key(&mut self) -> Vec<u8> {
-        let n = self.below(self.keys) as u32;
+        let n = self.below(self.keys);
+        self.key_of(n)
+    }
+
+    fn key_of(&self, n: usize) -> Vec<u8> {
+        let n = n as u32;
         let mut key = match n % 7 {
             0 => b"a long shared prefix of keys that are long: ".to_vec(),
             1 => vec![255; (n % 5) as usize],
@@ -553,6 +559,22 @@ fn change_tables(load: &mut Load, db: &Db, model: &mut Model, came: &mut Came) {
     }
 }
 
+/// A transaction that only deletes: there is room for it in a full database too.
+fn only_delete(load: &mut Load, db: &Db, model: &mut Model, came: &mut Came) {
+    let Some((name, number)) = load.table(&model.tables) else { return };
+    let map = &mut model.tables.get_mut(&name).unwrap().1;
+    let (from, most) = (load.key(), load.below(60));
+    let keys: Vec<_> = map.range(from..).map(|(key, _)| key.clone()).take(most).collect();
+    let deleted = db.update(|tx| keys.iter().try_for_each(|key| tx.delete(model.handles[&number], key)));
+    *came.entry("deletes").or_default() += 1;
+    if let Err(error) = deleted {
+        panic!("{} keys can't be deleted: {error:?}", keys.len());
+    }
+    keys.iter().for_each(|key| drop(map.remove(key)));
+    let wrote = keys.into_iter().map(|key| (number, key)).collect();
+    model.commits.push([wrote, BTreeSet::new()]);
+}
+
 /// One opening: returns when it is over.
 fn era(load: &mut Load, db: &Db, model: &mut Model, steps: usize, came: &mut Came) {
     let mut held: Vec<Held<'_>> = Vec::new();
@@ -651,6 +673,7 @@ fn era(load: &mut Load, db: &Db, model: &mut Model, steps: usize, came: &mut Cam
                     }
                 }
             }
+            38 => only_delete(load, db, model, came),
             36 => {
                 let look = db.read().unwrap();
                 same(load, &look, &model.tables, &model.handles);
@@ -681,6 +704,41 @@ fn era(load: &mut Load, db: &Db, model: &mut Model, steps: usize, came: &mut Cam
     }
 }
 
+/// The medium below a database.
+struct World {
+    faulty: Arc<Faulty>,
+    /// Zones of data for each of parity.
+    data_zones: Option<u32>,
+    /// The sets that lost a zone.
+    lost: BTreeSet<u32>,
+}
+
+impl World {
+    fn of(device: Arc<dyn Device>, seed: u64, data_zones: Option<u32>) -> World {
+        World { faulty: Arc::new(Faulty::new(device, seed)), data_zones, lost: BTreeSet::new() }
+    }
+
+    fn device(&self) -> Arc<dyn Device> {
+        match self.data_zones {
+            Some(zones) => with_parity(self.faulty.clone(), zones).unwrap(),
+            None => self.faulty.clone(),
+        }
+    }
+
+    /// A zone is lost soon, in a set that lost none.
+    fn lose_a_zone(&mut self, load: &mut Load) {
+        let Some(data_zones) = self.data_zones else { return };
+        let zones = self.faulty.geometry().zones;
+        let zone = load.below(zones as usize) as u32;
+        // The last two have the log of the parity.
+        let set = if zone + 2 >= zones { u32::MAX } else { zone / (data_zones + 1) };
+        if self.lost.len() < 3 && self.lost.insert(set) {
+            let wear = Fault::Wear { zone, state: ZoneState::Offline };
+            self.faulty.schedule(self.faulty.operations() + 1 + load.below(300) as u64, wear);
+        }
+    }
+}
+
 fn options(load: &mut Load) -> Options {
     let options = Options::new()
         .memory([1 << 20, 2 << 20, 8 << 20][load.below(3)])
@@ -695,14 +753,20 @@ fn options(load: &mut Load) -> Options {
 fn live(seed: u64) {
     let rng = SmallRng::seed_from_u64(seed);
     let mut load = Load { rng, keys: 0, long: 0 };
-    load.keys = [40, 400, 4000][load.below(3)];
+    let is_large = load.one_in(4);
+    load.keys = if is_large { 20_000 } else { [40, 400, 4000][load.below(3)] };
     load.long = [30_000, 300_000][load.below(2)];
     let directory = tempfile::tempdir().unwrap();
     let backup = directory.path().join("backup");
-    let bytes = [6, 12, 40][load.below(3)] << 20;
+    let bytes = if is_large { [16, 20, 40] } else { [6, 12, 40] }[load.below(3)] << 20;
     let zone_bytes = Some([1 << 17, 1 << 18][load.below(2)]);
     let shape = Shape { bytes, zone_bytes, ..Shape::default() };
-    let mut device: Arc<dyn Device> = in_memory(&shape).unwrap();
+    let data_zones = load.one_in(3).then_some(3);
+    let shape = match data_zones {
+        Some(_) => Shape { bytes: shape.bytes * 3 / 2, zone_bytes: Some(1 << 16), ..Shape::default() },
+        None => shape,
+    };
+    let mut world = World::of(in_memory(&shape).unwrap(), seed, data_zones);
     let made = options(&mut load)
         .log_bytes([1 << 20, 2 << 20][load.below(2)])
         .unit([64, 4096, 512][load.below(3)]);
@@ -714,7 +778,7 @@ fn live(seed: u64) {
         deleted: BTreeSet::new(),
     };
     let mut came = Came::new();
-    let db = match made.open_device(device.clone()) {
+    let db = match made.open_device(world.device()) {
         Ok(db) => db,
         Err(Error::Refused(cause)) => {
             println!("seed {seed}: {cause}");
@@ -722,9 +786,19 @@ fn live(seed: u64) {
         }
         Err(error) => panic!("{error:?}"),
     };
+    if is_large {
+        // Over several leaves of the store's map, and in memory for a part of it.
+        let all = (0..load.keys).filter(|_| load.rng.random_bool(0.7)).collect::<Vec<_>>();
+        let records: Map = all.into_iter().map(|n| (load.key_of(n), vec![n as u8; 380])).collect();
+        match db.ingest("table 0", &records) {
+            Ok(_) => drop(model.tables.insert("table 0".to_string(), (0, records))),
+            Err(error) => *came.entry(may_be(&error)).or_default() += 1,
+        }
+        model.next_table = 1;
+    }
     db.close().unwrap();
     for _ in 0..5 {
-        let db = options(&mut load).open_device(device.clone()).unwrap();
+        let db = options(&mut load).open_device(world.device()).unwrap();
         all_same(&db, &model.tables);
         model.commits.clear();
         model.deleted.clear();
@@ -732,20 +806,53 @@ fn live(seed: u64) {
         for (name, (number, _)) in &model.tables {
             model.handles.insert(*number, db.table(name).unwrap());
         }
-        let steps = load.below(600);
+        let follower = load.one_in(3).then(|| {
+            db.follow(&backup, std::time::Duration::from_millis(load.below(20) as u64)).unwrap()
+        });
+        if load.one_in(2) {
+            world.lose_a_zone(&mut load);
+        }
+        let steps = load.below(if is_large { 200 } else { 600 });
         era(&mut load, &db, &mut model, steps, &mut came);
         let check = db.engine().check().unwrap();
         assert!(check.findings.is_empty(), "{:#?}", check.findings);
         all_same(&db, &model.tables);
-        match load.below(4) {
+        if let Some(follower) = follower {
+            db.sync().unwrap();
+            let followed = follower.finish().unwrap();
+            assert_eq!(followed.failures, 0, "{followed:?}");
+            *came.entry("backups").or_default() += followed.backups;
+            let again = restored(&backup);
+            let copy = options(&mut load).open_device(again.clone()).unwrap();
+            all_same(&copy, &model.tables);
+            if load.one_in(2) {
+                // The machine is lost: the copy goes on.
+                drop(copy);
+                drop(db);
+                world = World::of(again, seed, None);
+                continue;
+            }
+        }
+        if world.data_zones.is_some() && load.one_in(3) {
+            let repaired = db.engine().store().repair(None, &mut |_| {});
+            match repaired {
+                Ok(report) => assert_eq!(report.findings, [], "not repaired"),
+                Err(error) => println!("seed {seed}: {error}"),
+            }
+        }
+        match load.below(5) {
             0 => db.close().unwrap(),
+            4 => {
+                db.sync().unwrap();
+                world.faulty.crash();
+                drop(db);
+                world.faulty = Arc::new(world.faulty.restart().unwrap());
+            }
             1 => {
                 db.sync().unwrap();
                 db.back_up(&backup).unwrap();
-                let target = frostline::Target::new(&backup).unwrap();
                 drop(db);
-                device = in_memory(&shape).unwrap();
-                frostline_restore(&target, &device);
+                world = World::of(restored(&backup), seed, None);
             }
             2 => {
                 // A copy, of other options, takes its place.
@@ -763,14 +870,14 @@ fn live(seed: u64) {
         }
     }
     // Nothing stays of what is deleted.
-    let db = options(&mut load).open_device(device.clone()).unwrap();
+    let db = options(&mut load).open_device(world.device()).unwrap();
     all_same(&db, &model.tables);
     for name in db.tables() {
         db.delete_table(&name).unwrap();
     }
     let db = {
         db.close().unwrap();
-        options(&mut load).open_device(device).unwrap()
+        options(&mut load).open_device(world.device()).unwrap()
     };
     let mut pages = 0;
     for _ in 0..400 {
@@ -788,8 +895,12 @@ fn live(seed: u64) {
     println!("seed {seed}: {came:?}");
 }
 
-fn frostline_restore(target: &frostline::Target, device: &Arc<dyn Device>) {
-    frostline_backup::restore(target, &**device).unwrap();
+/// The device of a backup.
+fn restored(backup: &Path) -> Arc<dyn Device> {
+    let target = frostline::Target::new(backup).unwrap();
+    let device = in_memory(&frostline_backup::shape(&target).unwrap()).unwrap();
+    frostline_backup::restore(&target, &*device).unwrap();
+    device
 }
 
 #[test]
