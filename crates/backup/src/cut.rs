@@ -250,8 +250,8 @@ impl Cut {
         let mut part = ZonePart { from: copy.bytes(), to, sum: 0 };
         let name = copy.name(&part);
         let failed = || BackupError::object(self.place.name_of(&name));
-        let is_there =
-            self.parts.lock().contains(&name) && (self.is_ours(&name) || self.is_as(copy, &part)?);
+        let is_there = self.parts.lock().contains(&name)
+            && (self.is_ours(&name) || self.is_as(copy, &part)?);
         let mut object: Option<Box<dyn Unfinished>> = match is_there {
             // A backup that was cut short copied it.
             true => None,

@@ -99,8 +99,8 @@ impl<'t, 'd> Scan<'t, 'd> {
     ) -> Self {
         let writes = view.writes();
         let is_empty = matches!(tree, Ok(None));
-        let (tree, refused) =
-            tree.map_or_else(|error| (NO_TREE, Some(error)), |tree| (tree.unwrap_or(NO_TREE), None));
+        let (tree, refused) = tree
+            .map_or_else(|error| (NO_TREE, Some(error)), |tree| (tree.unwrap_or(NO_TREE), None));
         let is_open = !is_empty && refused.is_none();
         let is_at_end = bound.is_none();
         // What the transaction deleted there is not passed again.

@@ -85,7 +85,8 @@ fn the_backup_of_another_store_is_not_replaced() {
         format!("{bench} dir:e --keep --no-check --backup copies"),
     ] {
         let refused = scratch.fails(2, &line);
-        let said = "frostline: copies/: holds the backup of another store\nhint: give each store a target";
+        let said =
+            "frostline: copies/: holds the backup of another store\nhint: give each store a target";
         assert!(refused.starts_with(said), "{line}: {refused}");
     }
     let several = format!("{bench} dir:f --scheme nosep,sepbit --backup many");

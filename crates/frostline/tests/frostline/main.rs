@@ -2,8 +2,8 @@
 //! others while files are locked, is a test of its own.
 
 mod aio;
-mod loads;
 mod database;
+mod loads;
 mod operations;
 mod simulator;
 mod size;
