@@ -75,9 +75,10 @@ fn a_directory_that_holds_anything_else_takes_no_backup() {
 
 #[test]
 fn the_backup_of_another_store_is_not_replaced() {
-    let scratch = two();
-    scratch.quiet("db backup dir:d copies");
+    let scratch = Scratch::new();
     let bench = "bench ycsb --records 500 --transactions 50 -q --device";
+    scratch.quiet(&format!("{bench} dir:d"));
+    scratch.quiet("db backup dir:d copies");
     scratch.quiet(&format!("{bench} dir:e"));
     for line in [
         "db backup dir:e copies".to_string(),
@@ -95,9 +96,8 @@ fn the_backup_of_another_store_is_not_replaced() {
     // What was restored goes on with the backups, if it alone went on.
     scratch.quiet("db restore copies dir:again");
     scratch.quiet("db restore copies dir:other");
-    for device in ["dir:again", "dir:other"] {
-        let more = "bench ycsb --records 100 --transactions 50 -q --keep --no-check";
-        scratch.quiet(&format!("{more} --device {device}"));
+    for (device, seed) in [("dir:again", 7), ("dir:other", 8)] {
+        scratch.quiet(&format!("{bench} {device} --keep --no-check --seed {seed}"));
     }
     scratch.quiet("db backup dir:again copies");
     let refused = scratch.fails(1, "db backup dir:other copies");
