@@ -21,6 +21,8 @@ use rand::{RngExt, SeedableRng};
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Tables by name. Each has a number, which it keeps when it is renamed.
 type Tables = BTreeMap<String, (u64, Map)>;
+/// Keys that were written, with the numbers of their tables.
+type Written = BTreeSet<(u64, Vec<u8>)>;
 
 /// What is committed, and what commits wrote.
 struct Model {
@@ -29,7 +31,7 @@ struct Model {
     handles: BTreeMap<u64, Table>,
     next_table: u64,
     /// Of each commit of this opening: the keys that it wrote, and may have written.
-    commits: Vec<[BTreeSet<(u64, Vec<u8>)>; 2]>,
+    commits: Vec<[Written; 2]>,
     /// Tables that were deleted in this opening.
     deleted: BTreeSet<u64>,
 }
@@ -42,9 +44,9 @@ struct Open<'d> {
     tables: Tables,
     /// Commits that it saw.
     seen: usize,
-    wrote: BTreeSet<(u64, Vec<u8>)>,
+    wrote: Written,
     /// Writes that may change nothing, as they found no record.
-    touched: BTreeSet<(u64, Vec<u8>)>,
+    touched: Written,
 }
 
 /// A snapshot that is held.
@@ -86,7 +88,7 @@ impl Load {
             _ => b"k".to_vec(),
         };
         key.extend_from_slice(&n.to_be_bytes());
-        if n % 11 == 0 {
+        if n.is_multiple_of(11) {
             key.resize(512.min(20 + (n as usize * 31) % 600), n as u8);
         }
         if n == 2 {
@@ -393,8 +395,6 @@ fn write(
             let steps = load.below(6);
             let undone = load.one_in(2);
             // What was written within, and undone, may count as written.
-            let done = open.tx.savepoint(|_| Ok::<_, Error>(())).is_ok();
-            assert!(done);
             let savepoint = open.tx.engine().savepoint().unwrap();
             let noted = open.wrote.clone();
             let mut failed = Ok(());
@@ -471,7 +471,7 @@ fn commit(open: Open<'_>, model: &mut Model, came: &mut Came, soon: bool) {
     }
 }
 
-/// Changes tables. `is_free` if no transaction is open that wrote to one.
+/// Changes tables, beside transactions that are open.
 fn change_tables(load: &mut Load, db: &Db, model: &mut Model, came: &mut Came) {
     let names: Vec<_> = (0..6).map(|n| format!("table {n}")).collect();
     let name = &names[load.below(6)];
@@ -521,7 +521,7 @@ fn change_tables(load: &mut Load, db: &Db, model: &mut Model, came: &mut Came) {
             let made = match load.below(3) {
                 0 => {
                     let at = load.below(records.len() + 1);
-                    let failing = records.iter().map(|record| Ok::<_, Error>(record)).enumerate();
+                    let failing = records.iter().map(Ok::<_, Error>).enumerate();
                     let failing = failing
                         .map(|(n, record)| if n == at { Err(Error::Conflict) } else { record });
                     let made = db.try_ingest(name, 0.7, failing);
@@ -603,14 +603,12 @@ fn era(load: &mut Load, db: &Db, model: &mut Model, steps: usize, came: &mut Cam
             0..=17 if !open.is_empty() => {
                 let at = load.below(open.len());
                 let one = &mut open[at];
-                let before = one.tables.clone();
                 if let Err(error) = write(load, one, &model.handles, &model.deleted) {
                     match &error {
                         Error::Refused(cause) if matches!(**cause, DbError::TableDeleted) => {}
                         error => *came.entry(may_be(error)).or_default() += 1,
                     }
-                    // What of a step of several writes was made is not known.
-                    drop(before);
+                    // Of a step of several writes it is not known which were made.
                     drop(open.remove(at).tx);
                 }
             }
