@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
@@ -12,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::BackupError;
 use crate::joining::taken_in;
-use crate::manifest::{Manifest, OPENING_DIGITS, ZoneCopy, ZonePart};
+use crate::manifest::{END, Manifest, OPENING_DIGITS, ZoneCopy, ZonePart};
 use crate::place::{Place, Unfinished};
 use crate::target::{Known, Target};
 
@@ -28,16 +29,27 @@ type CopyOutcome = Option<Result<Option<ZoneCopy>, BackupError>>;
 /// The names of the zones' openings, as long as these last.
 pub(crate) type Openings = Mutex<HashMap<u32, String>>;
 
+/// The parts that a process wrote, with the names of their places.
+pub(crate) type Written = Mutex<HashSet<String>>;
+
 /// The device at one moment.
 pub(crate) struct Cut {
     device: Arc<dyn Device>,
     zones: Vec<ZoneInfo>,
     openings: Arc<Openings>,
+    /// The parts that this process wrote for backups that were cut short.
+    written: Arc<Written>,
     place: Arc<dyn Place>,
+    store: Option<u64>,
+    target: String,
     /// The zones of the last backup, by number and opening.
     before: HashMap<(u32, String), ZoneCopy>,
+    /// The last backup is one of this process.
+    is_own: bool,
     /// The parts that are there.
     parts: Mutex<HashSet<String>>,
+    /// Those of them that the last backup does not list.
+    unlisted: HashSet<String>,
     copies: Vec<Mutex<CopyOutcome>>,
     copied: Mutex<Copied>,
 }
@@ -64,14 +76,31 @@ impl Cut {
         device: Arc<dyn Device>,
         zones: Vec<ZoneInfo>,
         openings: Arc<Openings>,
+        written: Arc<Written>,
         target: &Target,
         known: Known,
     ) -> Self {
         let copies = zones.iter().map(|_| Mutex::default()).collect();
-        let before = known.list.into_iter().flat_map(|list| list.copies);
+        let Known { list, parts, unlisted, is_own } = known;
+        let before = list.into_iter().flat_map(|list| list.copies);
         let before = before.map(|copy| ((copy.zone, copy.opening.clone()), copy)).collect();
-        let (place, parts) = (target.place().clone(), Mutex::new(known.parts));
-        Cut { device, zones, openings, place, before, parts, copies, copied: Mutex::default() }
+        let (place, store, target) = (target.place().clone(), target.store(), target.name());
+        let (parts, copied) = (Mutex::new(parts), Mutex::default());
+        Cut {
+            device,
+            zones,
+            openings,
+            written,
+            place,
+            store,
+            target,
+            before,
+            is_own,
+            parts,
+            unlisted,
+            copies,
+            copied,
+        }
     }
 
     /// Copies a zone that is to be reset, unless that was done. An error is kept for
@@ -96,9 +125,10 @@ impl Cut {
                 all.extend(made.clone()?);
             }
         }
-        let list = Some(Manifest::new(self.device.geometry(), all));
+        let list = Some(Manifest::new(self.store, self.device.geometry(), all));
         let parts = std::mem::take(&mut *self.parts.lock());
-        Ok((Known { list, parts }, *self.copied.lock()))
+        let known = Known { list, parts, unlisted: HashSet::new(), is_own: true };
+        Ok((known, *self.copied.lock()))
     }
 
     /// Copies zones until none is left, or one can't be copied.
@@ -133,18 +163,41 @@ impl Cut {
         let full = info.state == ZoneState::Full;
         let opening = self.opening(zone, to)?;
         let before = self.before.get(&(zone, opening.clone()));
-        let before = before.filter(|copy| copy.bytes() <= to);
+        if let Some(before) = before
+            && !self.went_on(before, to)?
+        {
+            return Err(BackupError::WentApart { target: self.target.clone(), zone });
+        }
         let parts = before.map_or(Vec::new(), |copy| copy.parts.clone());
-        let mut copy = ZoneCopy { zone, opening, full, parts };
+        let end = before.and_then(|copy| copy.end);
+        let mut copy = ZoneCopy { zone, opening, full, end, parts };
         if copy.bytes() < to {
             let joined = match joining {
                 Joining::Yes => taken_in(&copy.parts, to - copy.bytes()),
                 Joining::No => 0,
             };
             self.append_part(&mut copy, joined, to)?;
+            copy.end = Some(self.end(zone, to)?);
         }
         assert_eq!(copy.bytes(), to, "a copy ends where its zone does");
         Ok(Some(copy))
+    }
+
+    /// Whether the zone has what its copy has, and maybe more: not so if the device was restored
+    /// from an earlier backup and went on. What this process copied was durable then, and is there.
+    fn went_on(&self, copy: &ZoneCopy, to: u64) -> Result<bool, BackupError> {
+        match copy.end {
+            _ if copy.bytes() > to => Ok(false),
+            Some(end) if !self.is_own => Ok(self.end(copy.zone, copy.bytes())? == end),
+            _ => Ok(true),
+        }
+    }
+
+    /// CRC-32C of the last bytes of the first `to` of a zone.
+    fn end(&self, zone: u32, to: u64) -> Result<u32, BackupError> {
+        let mut end = AlignedBuf::zeroed(END.min(to) as usize);
+        self.device.read(zone, to - end.len() as u64, &mut end)?;
+        Ok(crc32c::crc32c(&end))
     }
 
     /// The name of a zone's opening, which its first bytes tell.
@@ -197,7 +250,9 @@ impl Cut {
         let mut part = ZonePart { from: copy.bytes(), to, sum: 0 };
         let name = copy.name(&part);
         let failed = || BackupError::object(self.place.name_of(&name));
-        let mut object: Option<Box<dyn Unfinished>> = match self.parts.lock().contains(&name) {
+        let is_there = self.parts.lock().contains(&name)
+            && (self.is_ours(&name) || self.is_as(copy, &part)?);
+        let mut object: Option<Box<dyn Unfinished>> = match is_there {
             // A backup that was cut short copied it.
             true => None,
             false => Some(self.place.begin(&name).map_err(failed())?),
@@ -226,9 +281,37 @@ impl Cut {
         }
         if let Some(object) = object {
             object.finish().map_err(failed())?;
+            self.written.lock().insert(self.place.name_of(&name));
             self.parts.lock().insert(name);
         }
         Ok(Some(part))
+    }
+
+    /// Whether a part is of the device as it is: the last backup has it, or this process wrote it.
+    fn is_ours(&self, name: &str) -> bool {
+        !self.unlisted.contains(name) || self.written.lock().contains(&self.place.name_of(name))
+    }
+
+    /// Whether a part at the target has what the zone has. The device may have been restored since it
+    /// was written, and have other bytes there.
+    fn is_as(&self, copy: &ZoneCopy, part: &ZonePart) -> Result<bool, BackupError> {
+        let read = || {
+            let mut object = self.place.open(&copy.name(part))?;
+            let mut found = vec![0; copy.first_bytes(part).len()];
+            object.read_exact(&mut found).map(|()| object)
+        };
+        let Ok(mut object) = read() else { return Ok(false) };
+        let mut bytes = AlignedBuf::zeroed(STEP.min(part.bytes()) as usize);
+        let (mut found, mut at) = (vec![0; bytes.len()], part.from);
+        while at < part.to {
+            let step = STEP.min(part.to - at) as usize;
+            self.device.read(copy.zone, at, &mut bytes[..step])?;
+            if object.read_exact(&mut found[..step]).is_err() || found[..step] != bytes[..step] {
+                return Ok(false);
+            }
+            at += step as u64;
+        }
+        Ok(true)
     }
 
     fn count(&self, bytes: u64, again_bytes: u64) {

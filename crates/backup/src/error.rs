@@ -33,6 +33,23 @@ pub enum BackupError {
         /// The object that it holds.
         object: String,
     },
+    /// The target holds the backup of another store, or of another device. A backup would replace
+    /// it, so none is made, and nothing is changed.
+    #[error("{target}: holds the backup of another store")]
+    OtherStore {
+        /// The target.
+        target: String,
+    },
+    /// A zone is not as the backup at the target has it. The device was restored from an earlier
+    /// backup, or is a copy, and went on otherwise; or the zone is damaged. A backup would mix the
+    /// two, so the one before stays.
+    #[error("{target}: its copy of zone {zone} has what the device has not")]
+    WentApart {
+        /// The target.
+        target: String,
+        /// The zone.
+        zone: u32,
+    },
     /// The backup is damaged.
     #[error("{object}: {why}")]
     Damaged {

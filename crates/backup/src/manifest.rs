@@ -22,14 +22,20 @@ pub(crate) fn first_bytes(name: &str) -> Option<String> {
     let mut next = || fields.next();
     let (zone, opening) = (next()?.parse().ok()?, next()?.to_string());
     let part = ZonePart { from: next()?.parse().ok()?, to: next()?.parse().ok()?, sum: 0 };
-    let copy = ZoneCopy { zone, opening, full: false, parts: Vec::new() };
+    let copy = ZoneCopy { zone, opening, full: false, end: None, parts: Vec::new() };
     (copy.has_valid_opening() && copy.name(&part) == name).then(|| copy.first_bytes(&part))
 }
+
+/// The bytes at the end of a copy that prove that the zone went on from there.
+pub(crate) const END: u64 = 4096;
 
 /// A backup: the device's shape, and the zones that are not empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub frostline_backup: u32,
+    /// The number of the store; none of a device that has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<u64>,
     pub zones: u32,
     pub zone_bytes: u64,
     pub zone_capacity: u64,
@@ -46,6 +52,9 @@ pub(crate) struct ZoneCopy {
     pub opening: String,
     /// Nothing more can be appended.
     pub full: bool,
+    /// CRC-32C of the last [`END`] bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<u32>,
     /// One behind the other, from the first byte.
     pub parts: Vec<ZonePart>,
 }
@@ -60,9 +69,10 @@ pub(crate) struct ZonePart {
 }
 
 impl Manifest {
-    pub(crate) fn new(geometry: &Geometry, copies: Vec<ZoneCopy>) -> Self {
+    pub(crate) fn new(store: Option<u64>, geometry: &Geometry, copies: Vec<ZoneCopy>) -> Self {
         Manifest {
             frostline_backup: VERSION,
+            store,
             zones: geometry.zones,
             zone_bytes: geometry.zone_bytes,
             zone_capacity: geometry.zone_capacity,

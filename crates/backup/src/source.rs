@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use frostline_zone::{Device, DeviceError, Geometry, ZoneInfo, ZoneRead};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
-use crate::cut::{Cut, Openings};
+use crate::cut::{Cut, Openings, Written};
 use crate::target::Known;
 use crate::{BackupError, Target};
 
@@ -20,6 +20,8 @@ pub struct Source {
     cut: RwLock<Option<Arc<Cut>>>,
     one_at_a_time: Mutex<()>,
     openings: Arc<Openings>,
+    /// The parts that were written since the last backup that was whole.
+    written: Arc<Written>,
     /// The number of changes since the device was opened.
     changed: AtomicU64,
 }
@@ -50,6 +52,7 @@ impl Source {
             cut: RwLock::new(None),
             one_at_a_time: Mutex::new(()),
             openings: Arc::default(),
+            written: Arc::default(),
             changed: AtomicU64::new(0),
         })
     }
@@ -62,8 +65,9 @@ impl Source {
     /// zone that is not copied yet waits for its copy. Backups wait for each other.
     ///
     /// # Errors
-    /// A zone can't be read, or is offline; a file or an object can't be written: then the last
-    /// backup is as it was.
+    /// The target has the backup of another store, or of a device that went on otherwise; a zone
+    /// can't be read, or is offline; a file or an object can't be written: then the last backup is
+    /// as it was.
     pub fn back_up(&self, target: &Target) -> Result<Backup, BackupError> {
         let _one = self.one_at_a_time.lock();
         let known = target.take_known()?;
@@ -77,6 +81,7 @@ impl Source {
         let zones = list.clone().map(|list| list.copies.len() as u32).sum();
         let bytes = list.clone().flat_map(|list| &list.copies).map(|copy| copy.bytes()).sum();
         list.into_iter().try_for_each(|list| target.replace_list(list))?;
+        self.written.lock().clear();
         let left_parts = target.remove_unneeded(&mut known) as u64;
         target.know(known);
         let (copied_bytes, again_bytes) = (copied.bytes, copied.again_bytes);
@@ -95,8 +100,8 @@ impl Source {
         let _none = self.changes.write();
         self.device.flush()?;
         let zones = self.device.report(0, self.device.geometry().zones)?;
-        let (device, openings) = (self.device.clone(), self.openings.clone());
-        let cut = Arc::new(Cut::new(device, zones, openings, target, known));
+        let (openings, written) = (self.openings.clone(), self.written.clone());
+        let cut = Arc::new(Cut::new(self.device.clone(), zones, openings, written, target, known));
         let before = self.cut.write().replace(cut.clone());
         debug_assert!(before.is_none(), "one backup is under way at a time");
         Ok(cut)

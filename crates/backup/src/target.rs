@@ -19,6 +19,8 @@ use crate::place::{LIST, Name, PARTS, Place, UNFINISHED};
 /// backs up to a target.
 pub struct Target {
     place: Arc<dyn Place>,
+    /// The number of the store whose backups are kept there.
+    store: Option<u64>,
     /// What is there, after a backup by this process that succeeded.
     known: Mutex<Option<Known>>,
 }
@@ -30,6 +32,10 @@ pub(crate) struct Known {
     pub list: Option<Manifest>,
     /// All parts, those of backups that were cut short among them.
     pub parts: HashSet<String>,
+    /// Those of them that the list does not name.
+    pub unlisted: HashSet<String>,
+    /// The last backup is one of this process: the device went on from there.
+    pub is_own: bool,
 }
 
 impl Target {
@@ -62,7 +68,25 @@ impl Target {
             Some((scheme, _)) => bucket(scheme, &name.to_string_lossy(), settings)?,
             None => Arc::new(Directory::at(Path::new(name))),
         };
-        Ok(Target { place, known: Mutex::new(None) })
+        Ok(Target { place, store: None, known: Mutex::new(None) })
+    }
+
+    /// The same for backups of the store with this number, which is drawn when a store is
+    /// formatted: where the backup of another is, none is made ([`BackupError::OtherStore`]).
+    #[must_use]
+    pub fn of_store(mut self, number: u64) -> Target {
+        self.store = Some(number);
+        self
+    }
+
+    /// The number of the store.
+    pub(crate) fn store(&self) -> Option<u64> {
+        self.store
+    }
+
+    /// The name of the target.
+    pub(crate) fn name(&self) -> String {
+        self.place.name_of("")
     }
 
     pub(crate) fn place(&self) -> &Arc<dyn Place> {
@@ -97,8 +121,8 @@ impl Target {
         });
         read.map_err(self.failed(""))?;
         let listed: HashSet<_> = list.iter().flat_map(Manifest::objects).collect();
-        let unlisted = found.iter().filter(|name| *name != LIST && !listed.contains(*name));
-        for name in unlisted {
+        let is_unlisted = |name: &&String| *name != LIST && !listed.contains(*name);
+        for name in found.iter().filter(is_unlisted) {
             if foreign.is_some() {
                 break;
             }
@@ -109,8 +133,13 @@ impl Target {
         if let Some(name) = foreign {
             return Err(BackupError::Foreign { object: self.place.name_of(&name) });
         }
+        // A list of an earlier build has no number.
+        if list.as_ref().is_some_and(|list| list.store.is_some() && list.store != self.store) {
+            return Err(BackupError::OtherStore { target: self.name() });
+        }
         found.retain(|name| name.starts_with(PARTS));
-        Ok(Known { list, parts: found })
+        let unlisted = found.iter().filter(|name| !listed.contains(*name)).cloned().collect();
+        Ok(Known { list, parts: found, unlisted, is_own: false })
     }
 
     /// Whether an object begins as backups begin it, or ends before, if it is not whole.
@@ -178,7 +207,7 @@ impl Target {
 
     /// The last whole backup, which is to be restored.
     pub(crate) fn list_to_restore(&self) -> Result<Manifest, BackupError> {
-        self.list()?.ok_or_else(|| BackupError::NoBackup { target: self.place.name_of("") })
+        self.list()?.ok_or_else(|| BackupError::NoBackup { target: self.name() })
     }
 
     pub(crate) fn failed(&self, object: &str) -> impl FnOnce(io::Error) -> BackupError {

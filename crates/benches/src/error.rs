@@ -126,6 +126,9 @@ pub enum Error {
     /// One trace shall record several runs.
     #[error("one run is recorded, with one scheme")]
     SeveralRuns,
+    /// One backup shall follow several runs, each with a store of its own.
+    #[error("one run is backed up, with one scheme")]
+    SeveralBackedUp,
     /// The store counted page writes that no database reported.
     #[error("the store counted page writes that no database reported")]
     UnreportedWrites,

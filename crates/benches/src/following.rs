@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frostline_backup::{BackupError, Followed, Follower, Source, Target};
+use frostline_store::Store;
 use frostline_zone::Device;
 use serde::Serialize;
 
@@ -44,13 +45,17 @@ impl From<&Followed> for FollowedReport {
 /// device that is returned must be used from now on.
 ///
 /// # Errors
-/// The target can't be used.
+/// The target can't be used, or holds the backup of another store than the device has.
 pub fn follow(
     device: Arc<dyn Device>,
     target: &OsStr,
 ) -> std::result::Result<(Arc<dyn Device>, Follower), BackupError> {
+    let mut target = Target::new(target)?;
+    if let Ok(store) = Store::number_on(&*device) {
+        target = target.of_store(store);
+    }
     let source = Source::new(device);
-    let follower = source.follow(Target::new(target)?, WITHIN)?;
+    let follower = source.follow(target, WITHIN)?;
     Ok((source, follower))
 }
 

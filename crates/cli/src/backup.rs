@@ -28,8 +28,9 @@ pub(crate) fn back_up(args: &BackupArgs) -> Result<String, Failure> {
     // Not for reading only: what a killed process left must be made durable.
     let opened = open(&args.uri, &OpenOptions::default());
     let device = opened.map_err(|error| device_failure(&args.uri, &error))?;
-    Store::zones_on(&*device).map_err(|error| store_failure(&args.uri, error))?;
-    let made = Target::new(&args.target).and_then(|target| Source::new(device).back_up(&target));
+    let store = Store::number_on(&*device).map_err(|error| store_failure(&args.uri, error))?;
+    let made = Target::new(&args.target)
+        .and_then(|target| Source::new(device).back_up(&target.of_store(store)));
     let made = made.map_err(|error| backup_failure(&args.uri, &error))?;
     let Backup { zones, bytes, copied_bytes, left_parts, .. } = made;
     if args.json {
@@ -86,6 +87,10 @@ pub(crate) fn backup_failure(uri: &str, error: &BackupError) -> Failure {
             .hint("cargo build --release --features s3 builds it in"),
         BackupError::Foreign { .. } => Failure::usage_line(error.to_string())
             .hint("a backup needs a directory, or a prefix of a bucket, of its own"),
+        BackupError::OtherStore { .. } => Failure::usage_line(error.to_string())
+            .hint("give each store a target of its own, or remove the backup if nobody needs it"),
+        BackupError::WentApart { .. } => Failure::job_line(error.to_string())
+            .hint("back up to another target if this is a restored copy; else check the device"),
         BackupError::Target { .. } => Failure::usage_line(error.to_string()),
         _ => Failure::job_line(error.to_string()),
     }

@@ -11,6 +11,9 @@ use crate::overflow::{PieceLeaves, parse_overflow};
 use crate::pool::TOGETHER;
 use crate::view::View;
 
+/// In place of a root: the page of the label is none.
+const NO_TREE: u32 = 0;
+
 /// A scan: the records that a transaction sees, in order. It copies a leaf at a time, so that no
 /// latch is held between two records.
 pub struct Scan<'t, 'd> {
@@ -96,8 +99,8 @@ impl<'t, 'd> Scan<'t, 'd> {
     ) -> Self {
         let writes = view.writes();
         let is_empty = matches!(tree, Ok(None));
-        let (tree, refused) =
-            tree.map_or_else(|error| (0, Some(error)), |tree| (tree.unwrap_or(0), None));
+        let (tree, refused) = tree
+            .map_or_else(|error| (NO_TREE, Some(error)), |tree| (tree.unwrap_or(NO_TREE), None));
         let is_open = !is_empty && refused.is_none();
         let is_at_end = bound.is_none();
         // What the transaction deleted there is not passed again.
@@ -136,6 +139,17 @@ impl<'t, 'd> Scan<'t, 'd> {
             key: Vec::new(),
             value: Vec::new(),
         }
+    }
+
+    /// Another scan of the same table, from a bound (itself included) or from the end. It begins also
+    /// if the table was deleted after this one began.
+    #[must_use]
+    pub fn beside(&self, bound: Option<&[u8]>, direction: Direction) -> Scan<'t, 'd> {
+        let tree = match &self.refused {
+            Some(error) => Err(error.clone()),
+            None => Ok((self.tree != NO_TREE).then_some(self.tree)),
+        };
+        Scan::new(self.view, tree, bound, direction)
     }
 
     /// The next key and its value; none after the last.

@@ -579,7 +579,9 @@ impl Range<'_> {
         async move {
             let (transaction, table, keys) = (self.transaction, self.table, &mut self.keys);
             // A future that is dropped drops the scan: it may have passed a record.
-            let mut scan = self.forward.take().unwrap_or_else(|| keys.scan(transaction, table));
+            let other = self.backward.as_ref();
+            let scan = self.forward.take();
+            let mut scan = scan.unwrap_or_else(|| keys.scan(transaction, table, other));
             while let Some((key, value)) = self.aio.next(&mut scan).await? {
                 if !keys.is_below_high(&key) {
                     break;
@@ -602,8 +604,9 @@ impl Range<'_> {
     pub fn next_back(&mut self) -> impl Future<Output = Result<Option<KeyValue>>> + Send {
         async move {
             let (transaction, table, keys) = (self.transaction, self.table, &mut self.keys);
-            let mut scan =
-                self.backward.take().unwrap_or_else(|| keys.scan_back(transaction, table));
+            let other = self.forward.as_ref();
+            let scan = self.backward.take();
+            let mut scan = scan.unwrap_or_else(|| keys.scan_back(transaction, table, other));
             while let Some((key, value)) = self.aio.next(&mut scan).await? {
                 if !keys.is_above_low(&key) {
                     break;

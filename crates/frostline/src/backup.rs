@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use frostline_backup::{Backup, Follower, Target};
+use frostline_db::DbError;
 use frostline_zone::{self as zone, DeviceError};
 
 use crate::open::uri;
@@ -27,10 +28,11 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// The target can't be used or written to, or a part of the database can't be read: then the
-    /// backup before is as it was.
+    /// The target holds the backup of another database ([`OtherStore`](crate::BackupError::OtherStore)), or of one that
+    /// was restored and went on otherwise ([`WentApart`](crate::BackupError::WentApart)); it can't be used or written
+    /// to; a part of the database can't be read. Then the backup before is as it was.
     pub fn back_up(&self, target: impl AsRef<OsStr>) -> Result<Backup> {
-        Ok(self.source.back_up(&Target::new(target)?)?)
+        Ok(self.source.back_up(&self.target(target)?)?)
     }
 
     /// Backs up the database again and again, by a thread of its own, until the [`Follower`] is
@@ -52,9 +54,16 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// The target can't be used; a thread can't be started.
+    /// The target can't be used, or holds the backup of another database
+    /// ([`OtherStore`](crate::BackupError::OtherStore)); a thread can't be started.
     pub fn follow(&self, target: impl AsRef<OsStr>, within: Duration) -> Result<Follower> {
-        Ok(self.source.follow(Target::new(target)?, within)?)
+        Ok(self.source.follow(self.target(target)?, within)?)
+    }
+
+    /// A target for backups of this database.
+    fn target(&self, name: impl AsRef<OsStr>) -> Result<Target> {
+        let store = self.inner.store().info().map_err(DbError::from)?.store;
+        Ok(Target::new(name)?.of_store(store))
     }
 
     /// Makes the database at `path` from a [backup](Db::back_up). It appears there once it is

@@ -33,18 +33,26 @@ impl Keys {
         Keys { low: Included(prefix.to_vec()), high }
     }
 
-    /// A scan forward from the lower bound on, itself included.
-    pub(crate) fn scan<'t>(&self, transaction: &'t Transaction<'t>, table: Table) -> Scan<'t, 't> {
-        scan(transaction, table, &self.low, Direction::Forward)
+    /// A scan forward from the lower bound on, itself included. `other` has begun from the other
+    /// end.
+    pub(crate) fn scan<'t>(
+        &self,
+        transaction: &'t Transaction<'t>,
+        table: Table,
+        other: Option<&Scan<'t, 't>>,
+    ) -> Scan<'t, 't> {
+        scan(transaction, table, other, &self.low, Direction::Forward)
     }
 
-    /// A scan backward from the upper bound on, itself included.
+    /// A scan backward from the upper bound on, itself included. `other` has begun from the other
+    /// end.
     pub(crate) fn scan_back<'t>(
         &self,
         transaction: &'t Transaction<'t>,
         table: Table,
+        other: Option<&Scan<'t, 't>>,
     ) -> Scan<'t, 't> {
-        scan(transaction, table, &self.high, Direction::Backward)
+        scan(transaction, table, other, &self.high, Direction::Backward)
     }
 
     pub(crate) fn is_above_low(&self, key: &[u8]) -> bool {
@@ -96,7 +104,8 @@ impl<'t> Range<'t> {
 
     fn next_record(&mut self) -> Result<Option<KeyValue>> {
         let (transaction, table, keys) = (self.transaction, self.table, &self.keys);
-        let scan = self.forward.get_or_insert_with(|| keys.scan(transaction, table));
+        let other = self.backward.as_ref();
+        let scan = self.forward.get_or_insert_with(|| keys.scan(transaction, table, other));
         while let Some((key, value)) = scan.next()? {
             if !self.keys.is_below_high(key) {
                 break;
@@ -113,7 +122,8 @@ impl<'t> Range<'t> {
 
     fn next_record_back(&mut self) -> Result<Option<KeyValue>> {
         let (transaction, table, keys) = (self.transaction, self.table, &self.keys);
-        let scan = self.backward.get_or_insert_with(|| keys.scan_back(transaction, table));
+        let other = self.forward.as_ref();
+        let scan = self.backward.get_or_insert_with(|| keys.scan_back(transaction, table, other));
         while let Some((key, value)) = scan.next()? {
             if !self.keys.is_above_low(key) {
                 break;
@@ -137,12 +147,19 @@ impl<'t> Range<'t> {
 fn scan<'t>(
     transaction: &'t Transaction<'t>,
     table: Table,
+    other: Option<&Scan<'t, 't>>,
     from: &Bound<Vec<u8>>,
     direction: Direction,
 ) -> Scan<'t, 't> {
-    match from {
-        Included(key) | Excluded(key) => transaction.scan(table, key, direction),
-        Unbounded => transaction.scan_all(table, direction),
+    let bound = match from {
+        Included(key) | Excluded(key) => Some(&key[..]),
+        Unbounded => None,
+    };
+    match (other, bound) {
+        // The table may have been deleted since the range began: it goes to its end.
+        (Some(other), bound) => other.beside(bound, direction),
+        (None, Some(key)) => transaction.scan(table, key, direction),
+        (None, None) => transaction.scan_all(table, direction),
     }
 }
 

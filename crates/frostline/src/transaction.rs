@@ -368,7 +368,7 @@ impl<'d> Update<'d> {
         /// The deletion of a long value logs one byte of eighty.
         const MOST_BYTES: usize = 4 << 20;
         let (mut leaving, mut bytes) = (Vec::new(), 0);
-        let mut scan = keys.scan(&self.snapshot.inner, table);
+        let mut scan = keys.scan(&self.snapshot.inner, table, None);
         while leaving.len() < TOGETHER
             && bytes < MOST_BYTES
             && let Some((key, value_bytes)) = scan.next_key()?

@@ -186,7 +186,9 @@ fn wherever_a_backup_is_cut_short_the_one_before_is_whole() {
         assert!(restored(directory.path()) == before, "after {failures} reads");
         failures += 1;
     }
-    assert_eq!(failures, 6 + 5, "a read of each first block, and one of each new part");
+    // Each first block; the end of each zone that was copied; of each new part, which the failure before
+    // left, the zone as it is there, its sum, its end.
+    assert_eq!(failures, 6 + 5 + 5 * 3);
     assert!(restored(directory.path()) == content(&*source));
 }
 
@@ -213,7 +215,7 @@ fn files_of_a_backup_that_was_killed_are_in_nobodys_way() {
     // Parts of an opening that ended before it was in a backup, and files that were not finished.
     append(&*source, 6, 5, 60);
     append(&*source, 7, 5, 70);
-    *device.before_read.lock().unwrap() = Some(failing_after(6 + 3));
+    *device.before_read.lock().unwrap() = Some(failing_after(2 * 6 + 3 + 1));
     assert!(Source::new(device.clone()).back_up(&at(&directory)).is_err());
     *device.before_read.lock().unwrap() = None;
     [6, 7].iter().for_each(|&zone| source.reset(zone).unwrap());
@@ -490,5 +492,80 @@ fn a_follower_that_backs_up_rarely_goes_on_after_a_failure() {
     }
     *device.before_read.lock().unwrap() = None;
     assert_eq!(follower.finish().unwrap().backups, 1);
+    assert!(restored(directory.path()) == content(&*source));
+}
+
+/// A device that was restored from the last backup.
+fn a_restored_device(directory: &TempDir) -> Arc<dyn Device> {
+    let device = in_memory(&shape(&at(directory)).unwrap()).unwrap();
+    restore(&at(directory), &*device).unwrap();
+    device
+}
+
+#[test]
+fn parts_that_were_cut_short_are_not_taken_for_what_a_restored_device_wrote_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let (device, source) = hooked();
+    fill(&*source);
+    source.back_up(&at(&directory)).unwrap();
+    // The machine is lost while it is backed up.
+    append(&*source, 0, 5, 60);
+    append(&*source, 1, 5, 61);
+    *device.before_read.lock().unwrap() = Some(failing_after(4));
+    assert!(source.back_up(&at(&directory)).is_err());
+    assert!(parts(directory.path()).len() > 6, "a part is left: {:?}", parts(directory.path()));
+
+    let again = Source::new(a_restored_device(&directory));
+    append(&*again, 0, 5, 70);
+    append(&*again, 1, 5, 61);
+    let made = again.back_up(&at(&directory)).unwrap();
+    assert_eq!(made.copied_bytes, 10 * 4096);
+    assert!(restored(directory.path()) == content(&*again));
+}
+
+#[test]
+fn a_copy_that_went_on_otherwise_is_not_mixed_with_the_backup() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, source) = hooked();
+    fill(&*source);
+    source.back_up(&at(&directory)).unwrap();
+    let copies = [1, 4, 9].map(|blocks| (blocks, Source::new(a_restored_device(&directory))));
+    append(&*source, 4, 4, 60);
+    source.back_up(&at(&directory)).unwrap();
+    let last = content(&*source);
+    for (blocks, copy) in copies {
+        append(&*copy, 4, blocks, 70);
+        let refused = copy.back_up(&at(&directory));
+        assert!(matches!(refused, Err(BackupError::WentApart { zone: 4, .. })), "{refused:?}");
+        assert!(restored(directory.path()) == last);
+    }
+    // One that only went on takes the place of the device.
+    let copy = Source::new(a_restored_device(&directory));
+    append(&*copy, 4, 4, 80);
+    copy.back_up(&at(&directory)).unwrap();
+    assert!(restored(directory.path()) == content(&*copy));
+}
+
+#[test]
+fn the_backup_of_another_store_is_not_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, source) = hooked();
+    fill(&*source);
+    let of = |store| at(&directory).of_store(store);
+    // A list without a number, as earlier builds wrote them, gets one.
+    source.back_up(&at(&directory)).unwrap();
+    source.back_up(&of(1)).unwrap();
+    let before = (content(&*source), tree(directory.path()));
+    let (_, other) = hooked();
+    append(&*other, 0, 2, 9);
+    for target in [|directory| at(directory).of_store(2), at] {
+        let refused = other.back_up(&target(&directory)).unwrap_err();
+        assert!(matches!(refused, BackupError::OtherStore { .. }), "{refused}");
+        let refused = other.follow(target(&directory), Duration::ZERO).map(drop).unwrap_err();
+        assert!(matches!(refused, BackupError::OtherStore { .. }), "{refused}");
+    }
+    assert!((restored(directory.path()), tree(directory.path())) == before);
+    append(&*source, 0, 2, 9);
+    source.back_up(&of(1)).unwrap();
     assert!(restored(directory.path()) == content(&*source));
 }

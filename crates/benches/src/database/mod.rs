@@ -68,6 +68,9 @@ impl DatabaseBench {
         for scheme in &self.schemes {
             SchemeSpec::parse(scheme).map_err(|e| Error::store(&self.device.uri)(e.into()))?;
         }
+        if self.backup.is_some() && self.schemes.len() != 1 {
+            return Err(Error::SeveralBackedUp);
+        }
         match &self.record {
             Some(path) if path.extension().is_none_or(|ending| ending != "parquet") => {
                 Err(Error::NoHotness { path: path.clone() })

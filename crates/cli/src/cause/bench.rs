@@ -32,6 +32,7 @@ pub(crate) fn bench_failure(command: &str, error: Error) -> Failure {
         Error::TooFewPages { .. } => usage(&why).hint("a larger --size"),
         Error::NoHotness { .. } => usage(&format!("--record {why}")),
         Error::SeveralRuns => usage("--record: one run is recorded, with one --scheme"),
+        Error::SeveralBackedUp => usage("--backup: one run is backed up, with one --scheme"),
         Error::Metrics { address, source } => {
             Failure::job(command, &format!("--metrics {address}: {source}"))
         }

@@ -74,6 +74,40 @@ fn a_directory_that_holds_anything_else_takes_no_backup() {
 }
 
 #[test]
+fn the_backup_of_another_store_is_not_replaced() {
+    let scratch = Scratch::new();
+    let bench = "bench ycsb --records 500 --transactions 50 -q --device";
+    scratch.quiet(&format!("{bench} dir:d"));
+    scratch.quiet("db backup dir:d copies");
+    scratch.quiet(&format!("{bench} dir:e"));
+    for line in [
+        "db backup dir:e copies".to_string(),
+        "store backup dir:e copies".to_string(),
+        format!("{bench} dir:e --keep --no-check --backup copies"),
+    ] {
+        let refused = scratch.fails(2, &line);
+        let said =
+            "frostline: copies/: holds the backup of another store\nhint: give each store a target";
+        assert!(refused.starts_with(said), "{line}: {refused}");
+    }
+    let several = format!("{bench} dir:f --scheme nosep,sepbit --backup many");
+    assert!(scratch.fails(2, &several).contains("--backup: one run is backed up"));
+
+    // What was restored goes on with the backups, if it alone went on.
+    scratch.quiet("db restore copies dir:again");
+    scratch.quiet("db restore copies dir:other");
+    for (device, seed) in [("dir:again", 7), ("dir:other", 8)] {
+        scratch.quiet(&format!("{bench} {device} --keep --no-check --seed {seed}"));
+    }
+    scratch.quiet("db backup dir:again copies");
+    let refused = scratch.fails(1, "db backup dir:other copies");
+    assert!(refused.contains("copies/: its copy of zone "), "{refused}");
+    assert!(refused.contains("hint: back up to another target"), "{refused}");
+    scratch.quiet("db restore copies dir:last");
+    assert_eq!(scratch.quiet("db dump dir:last"), scratch.quiet("db dump dir:again"));
+}
+
+#[test]
 fn a_bench_that_is_followed_can_be_restored_and_gone_on_with() {
     let scratch = Scratch::new();
     let bench = "bench ycsb --records 500 --transactions 500 --quiet";

@@ -126,6 +126,18 @@ impl LongValues {
         Ok(findings)
     }
 
+    /// Marks the pages of values that have no record yet, or were given up: not all were written.
+    pub(super) fn mark_under_way(&self, marked: &mut Used) {
+        let is_under_way = |number: &u64| {
+            self.by_number.get(number).is_some_and(|value| value.owner == Some(Owner::UnderWay))
+        };
+        let runs = self.runs.iter().filter(|(number, _)| is_under_way(number));
+        for page in runs.flat_map(|(_, run)| run.pages()) {
+            // What is beyond the database was found before.
+            let _ = marked.set(page, true);
+        }
+    }
+
     /// The values with missing pieces, and pages without an owner.
     pub(super) fn left_over(&self) -> impl Iterator<Item = Finding> {
         self.by_number.iter().filter_map(|(number, value)| {

@@ -382,11 +382,51 @@ impl Transaction<'_> {
 
 #[cfg(test)]
 mod tests {
-    use frostline_store::Cleaning;
+    use frostline_store::{Cleaning, Compression};
     use frostline_zone::{Shape, in_memory};
 
     use super::{MOST_WRITES, Unfreed};
-    use crate::{Create, Db, Options};
+    use crate::{Create, Db, DbError, Options};
+
+    #[test]
+    fn a_check_finds_nothing_wrong_in_a_value_that_was_given_up_and_not_written() {
+        let shape = Shape { bytes: 16 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
+        let device = in_memory(&shape).unwrap();
+        Db::create(&device, &Create::default()).unwrap();
+        let options = Options {
+            background: false,
+            cleaning: Cleaning::Inline,
+            compression: Compression::None,
+            buffer_bytes: 64 * 4096,
+            longest_logged_value: 1000,
+            ..Options::default()
+        };
+        let db = Db::open(&device, &options).unwrap();
+        let table = db.create_table("t").unwrap();
+        let add = |key: u32| {
+            let mut add = db.begin()?;
+            add.put(table, &key.to_be_bytes(), &[7; 800])?;
+            add.commit()
+        };
+        assert!((0..).find_map(|key| add(key).err()).is_some(), "it is full");
+        for key in 0..300u32 {
+            let mut delete = db.begin().unwrap();
+            delete.delete(table, &(key * 30).to_be_bytes()).unwrap();
+            delete.commit().unwrap();
+        }
+        let before = db.stats().unwrap().pages;
+        let refused = db.begin().unwrap().put(table, b"long", &vec![9; 90_000]);
+        assert!(matches!(refused, Err(DbError::Full { .. })), "{refused:?}");
+        assert!(db.stats().unwrap().pages > before, "it had taken pages");
+        // Another thread frees them.
+        let other = db.core().unowned.freeing.lock();
+        let check = db.check().unwrap();
+        assert!(check.findings.is_empty(), "{:?}", check.findings);
+        drop(other);
+        let check = db.check().unwrap();
+        assert!(check.findings.is_empty(), "{:?}", check.findings);
+        assert!(db.stats().unwrap().pages <= before);
+    }
 
     #[test]
     fn a_check_finds_nothing_wrong_in_a_deleted_table_that_is_half_freed() {

@@ -1,7 +1,10 @@
 //! Pages and log space for the splits that a commit may cause.
 
+use std::collections::HashSet;
+
 use frostline_store::RoomFor;
 
+use super::find::Leaf;
 use super::{Trees, Wanted};
 use crate::DbError;
 use crate::mvcc::{Write, WriteKind, WriteSet};
@@ -52,7 +55,7 @@ impl SpaceEstimate {
         let mut adds: Vec<_> = writes.iter().filter(|write| is_add(write)).collect();
         adds.sort_unstable_by_key(|write| (write.tree, writes.key(write)));
         let (mut splits, mut longer, split_after) = (0, 0, split_after(writes));
-        let mut changed = writes.iter().count() - adds.len();
+        let mut changed = trees.leaves_of(writes, |write| !is_add(write))?;
         let (mut rest, mut unread) = (&adds[..], adds.len());
         let mut leaf = PageBytes::zeroed();
         while let Some(first) = rest.first() {
@@ -92,6 +95,23 @@ impl SpaceEstimate {
 }
 
 impl Trees {
+    /// The number of leaves to which some of the writes go. None is read for that.
+    fn leaves_of(
+        &self,
+        writes: &WriteSet,
+        is_counted: impl Fn(&Write) -> bool,
+    ) -> Result<usize, DbError> {
+        let mut leaves = HashSet::new();
+        for write in writes.iter().filter(|write| is_counted(write)) {
+            let leaf = self.leaf_unless(write.tree, writes.key(write), |leaf| Some(leaf.page()))?;
+            leaves.insert(match leaf {
+                Leaf::InMemory(leaf) => leaf.cached_frame().page(),
+                Leaf::Without(page) => page,
+            });
+        }
+        Ok(leaves.len())
+    }
+
     /// Loads the leaves of the first of some writes, and returns how many. What can't be read stays
     /// absent.
     fn load_leaves_of_first(&self, all: &[&Write], writes: &WriteSet) -> usize {

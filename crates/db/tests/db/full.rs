@@ -158,6 +158,25 @@ fn a_full_database_takes_what_fits_and_deletes_and_goes_on() {
 }
 
 #[test]
+fn a_full_database_takes_a_transaction_that_deletes_many_records_of_few_leaves() {
+    for unit in [4096, 64] {
+        let device = memory();
+        make(&device, unit);
+        let (db, table) = open(&device, false);
+        let (mut content, mut rng) = (Content::new(), SmallRng::seed_from_u64(3));
+        let records = fill(&db, table, &mut content, &mut rng, false);
+        let mut transaction = db.begin().unwrap();
+        for n in 0..records / 16 {
+            transaction.delete(table, &key(n)).unwrap();
+            content.remove(&n);
+        }
+        transaction.commit().unwrap();
+        compare(&db, table, &content);
+        assert!(write(&db, table, 0, None), "it goes on");
+    }
+}
+
+#[test]
 fn updates_of_a_full_database_and_refused_ones_hardly_take_checkpoints() {
     let device = memory();
     make(&device, 64);

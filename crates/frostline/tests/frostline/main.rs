@@ -3,6 +3,7 @@
 
 mod aio;
 mod database;
+mod loads;
 mod operations;
 mod simulator;
 mod size;

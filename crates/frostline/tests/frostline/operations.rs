@@ -188,3 +188,28 @@ fn long_values_count_for_the_size_of_a_deletion() {
     assert_eq!(db.clear(items).unwrap(), 12);
     assert_eq!(db.stats().unwrap().commits - before, 2);
 }
+
+#[test]
+fn a_range_that_has_begun_goes_to_both_ends_of_a_table_that_was_deleted() {
+    let db = Options::new().bound(256 << 20).in_memory().unwrap();
+    let records = (0..5u8).map(|n| (vec![n], vec![n; 300])).collect::<Map>();
+    for from_front in [true, false] {
+        let table = db.ingest("t", &records).unwrap();
+        let look = db.read().unwrap();
+        let mut range = look.all(table);
+        let mut left = records.clone();
+        let next = |range: &mut frostline::Range<'_>, left: &mut Map, front: bool| {
+            let (found, expected) = match front {
+                true => (range.next(), left.pop_first()),
+                false => (range.next_back(), left.pop_last()),
+            };
+            assert_eq!(found.transpose().unwrap(), expected);
+        };
+        next(&mut range, &mut left, from_front);
+        db.delete_table("t").unwrap();
+        for step in 0..6 {
+            next(&mut range, &mut left, from_front == (step % 2 == 1));
+        }
+        assert!(matches!(look.get(table, [1]), Err(Error::Refused(_))));
+    }
+}

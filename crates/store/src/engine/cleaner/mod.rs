@@ -148,7 +148,9 @@ impl Cleaner {
         // For all pages that are read of this victim, one chunk after the other.
         let mut bytes = AlignedBuf::zeroed(PAGE);
         let mut chunks = Vec::with_capacity(data.chunks.len());
-        for &chunk in &data.chunks {
+        // What an append failed with lies elsewhere.
+        let end = data.end.get().copied().unwrap_or(u32::MAX);
+        for &chunk in data.chunks.iter().take_while(|chunk| chunk.start < end) {
             chunks.push(self.valid_pages(zone, &data, chunk, &mut bytes[..PAGE])?);
         }
         self.rewrite(zone, &mut chunks)?;
