@@ -155,17 +155,9 @@ impl<'d> View<'d> {
     /// Replaces a reference to a long value by the value.
     pub(crate) fn join(&self, value: &mut Vec<u8>) -> Result<(), DbError> {
         let reference = std::mem::take(value);
-        let Some(mut reader) = ValueReader::new(self, Lookup::Overflow, reference)? else {
+        let Some(reader) = ValueReader::new(self, Lookup::Overflow, reference)? else {
             return Ok(());
         };
-        loop {
-            let part = reader.next_part()?;
-            if part.is_empty() {
-                return Ok(());
-            }
-            value.extend_from_slice(part);
-            let bytes = part.len() as u64;
-            reader.pass(bytes);
-        }
+        reader.read_whole(value)
     }
 }

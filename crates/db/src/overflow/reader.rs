@@ -86,6 +86,19 @@ impl<'t, 'd> ValueReader<'t, 'd> {
         Ok(&self.part[from as usize..])
     }
 
+    /// Puts all of the value into `value`, which is empty.
+    pub(crate) fn read_whole(mut self, value: &mut Vec<u8>) -> Result<(), DbError> {
+        while self.next_part()?.len() as u64 != self.bytes - self.at {
+            value.extend_from_slice(&self.part);
+            self.at += self.part.len() as u64;
+        }
+        match value.is_empty() {
+            true => *value = self.part,
+            false => value.extend_from_slice(&self.part),
+        }
+        Ok(())
+    }
+
     /// Goes past bytes.
     pub fn pass(&mut self, bytes: u64) {
         self.at = self.at.saturating_add(bytes);
@@ -115,7 +128,10 @@ impl<'t, 'd> ValueReader<'t, 'd> {
         }
         let (mut piece, mut cached) = (Vec::new(), None);
         self.part_at = (first * PIECE) as u64;
-        for n in places {
+        if places.len() > 1 {
+            self.part.reserve((places.end * PIECE).min(len) - first * PIECE);
+        }
+        for n in places.clone() {
             let key = piece_key(number, n);
             let found;
             // The next one is mostly in the same leaf.
@@ -126,7 +142,10 @@ impl<'t, 'd> ValueReader<'t, 'd> {
             if piece.len() != (len - n * PIECE).min(PIECE) {
                 return Err(self.wrong("a piece is of another value"));
             }
-            self.part.extend_from_slice(&piece);
+            match places.len() {
+                1 => self.part = std::mem::take(&mut piece),
+                _ => self.part.extend_from_slice(&piece),
+            }
         }
         Ok(())
     }

@@ -116,6 +116,10 @@ impl Usage {
     }
 }
 
+/// The weight of the only use of a page that was not used again. The use for which a page was read
+/// says little about the next one.
+const ONCE: f32 = 1.0 / 32.0;
+
 /// The number of remembered uses beside the last.
 const REMEMBERED: usize = 3;
 
@@ -156,7 +160,7 @@ impl Last {
             uses += 1.0;
             highest = f32::max(highest, uses / (now.wrapping_sub(turn) as f32 + 1.0));
         }
-        highest
+        if uses == 1.0 { highest * ONCE } else { highest }
     }
 }
 
@@ -195,6 +199,8 @@ mod tests {
         }
         once.0.note(&once.1, 40);
         let at = |(last, earlier): &(Last, Earlier)| last.frequency(earlier, 100);
-        assert_eq!((at(&often), at(&once)), (4.0 / 91.0, 1.0 / 61.0));
+        assert_eq!((at(&often), at(&once)), (4.0 / 91.0, ONCE / 61.0));
+        once.0.note(&once.1, 50);
+        assert_eq!(at(&once), 2.0 / 61.0);
     }
 }
