@@ -133,8 +133,7 @@ impl Target {
         if let Some(name) = foreign {
             return Err(BackupError::Foreign { object: self.place.name_of(&name) });
         }
-        // A list of an earlier build has no number.
-        if list.as_ref().is_some_and(|list| list.store.is_some() && list.store != self.store) {
+        if list.as_ref().is_some_and(|list| list.store != self.store) {
             return Err(BackupError::OtherStore { target: self.name() });
         }
         found.retain(|name| name.starts_with(PARTS));
