@@ -118,7 +118,7 @@ impl Usage {
 
 /// The weight of the only use of a page that was not used again. The use for which a page was read
 /// says little about the next one.
-const ONCE: f32 = 1.0 / 32.0;
+const ONCE: f32 = 1.0 / 4.0;
 
 /// The number of remembered uses beside the last.
 const REMEMBERED: usize = 3;
