@@ -111,7 +111,8 @@ mod tests {
         for (text, size) in [("1.5GiB", 1536 << 20), ("0.5K", 512), ("2.50 GB", 2_500_000_000)] {
             assert_eq!(bytes(text), Ok(size));
         }
-        for wrong in ["1.5", "0.0001K", "1.5.5GiB", "1.5 furlongs", "-1.5GiB", "1,5GiB", ".", "1."] {
+        for wrong in ["1.5", "0.0001K", "1.5.5GiB", "1.5 furlongs", "-1.5GiB", "1,5GiB", ".", "1."]
+        {
             assert_eq!(bytes(wrong), Err(ParseSizeError::Wrong(wrong.to_string())));
         }
     }
