@@ -38,7 +38,7 @@ use self::chunk_shape::ZoneChunks;
 use crate::LogError;
 use crate::places::Slot;
 
-/// User writes between two sweeps that clamp old stamps (see [`Scheme::clamp`]).
+/// User writes between two sweeps that clamp old stamps (see [`Scheme::clamp`](frostline_placement::Scheme::clamp)).
 const SWEEP: u32 = 1 << 30;
 
 /// The zones of a log whose pages `S` places.
