@@ -273,17 +273,21 @@ def test_a_database_is_not_closed_under_a_transaction():
 
 
 def test_a_snapshot_lasts_as_long_as_there_is_memory_for_what_it_sees():
+    keys = [n.to_bytes(4, "big") for n in range(400)]
+
+    def overwrite(db, table, time):
+        with db.transaction() as tx:
+            for key in keys:
+                tx.put(table, key, bytes([time]) * 800)
+
     def read_of_what_was_overwritten(**options):
         with fl.Db.open(memory="8MiB", recovery_bytes="1MiB", **options) as db:
             table = db.table("t")
-            keys = [n.to_bytes(4, "big") for n in range(400)]
-            for time in range(4):
-                with db.transaction() as tx:
-                    for key in keys:
-                        tx.put(table, key, bytes([time]) * 800)
-                if time == 0:
-                    snapshot = db.read()
-            return snapshot.get(table, keys[7])
+            overwrite(db, table, 0)
+            with db.read() as snapshot:
+                for time in range(1, 4):
+                    overwrite(db, table, time)
+                return snapshot.get(table, keys[7])
 
     assert read_of_what_was_overwritten() == b"\0" * 800
     with pytest.raises(fl.TooOld):
