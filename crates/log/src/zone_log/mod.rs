@@ -167,6 +167,7 @@ impl ZoneLog {
     }
 
     /// The class has no open zone any more. Returns the one that it had.
+    #[inline]
     fn leave_zone(&mut self, class: usize) -> u32 {
         self.update_counts(class);
         self.open[class] = Cursor::CLOSED;
@@ -179,6 +180,7 @@ impl ZoneLog {
 
     /// Updates the counts of a class up to its cursor: all pages appended since the last update
     /// were written by the user, or all by cleaning.
+    #[inline]
     fn update_counts(&mut self, class: usize) {
         let cursor = &mut self.open[class];
         let pages = u64::from(cursor.slot.wrapping_sub(cursor.counted));
@@ -205,6 +207,7 @@ impl ZoneLog {
 
     /// Checks, in builds for tests, that every slot of a live zone up to its write position is
     /// counted once, and holds a valid page or garbage.
+    #[inline]
     fn check_totals(&self) {
         if !cfg!(debug_assertions) {
             return;
@@ -250,6 +253,7 @@ impl ZoneLog {
 
     /// Clamps the times of zones if it is time for that, so that ages of 32 bits never wrap.
     /// Returns true if it did: the driver must then clamp the states of pages.
+    #[inline]
     pub(crate) fn sweep_if_due(&mut self) -> bool {
         let is_due = self.next_sweep.wrapping_sub(self.now) as i32 <= 0;
         if is_due {

@@ -6,12 +6,14 @@ use crate::LogError;
 
 impl ZoneLog {
     /// True if a zone can be opened.
+    #[inline]
     pub(crate) fn can_open(&self) -> bool {
         !self.free.is_empty()
             || self.options.capacity.zones().is_none() && self.zones.len() <= self.max_zones
     }
 
     /// True if there is room for another page.
+    #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.can_open() || self.roomiest(self.options.page_units).is_some()
     }
@@ -71,6 +73,7 @@ impl ZoneLog {
 
     /// Checks that there is room for a page of the user, and for one more page if this is its first
     /// write.
+    #[inline]
     pub(crate) fn check_room(&self, first: bool) -> Result<(), LogError> {
         let has_pages = !first || self.valid < self.options.records();
         if self.has_room() && has_pages { Ok(()) } else { Err(self.full()) }

@@ -24,11 +24,13 @@ impl<S: Scheme> ZoneLog<S> {
 
 impl ZoneLog {
     /// The least number of user writes, at least 1, before cleaning can be due.
+    #[inline]
     pub(crate) fn slack(&self) -> u64 {
         self.trigger.slack(self.garbage, self.written, self.free.len())
     }
 
     /// A run of so many user writes has ended.
+    #[inline]
     pub(crate) fn end_run(&mut self, written: u64) {
         let firsts = self.zones.take_firsts();
         assert!(firsts <= written, "{firsts} first writes of {written}");
@@ -41,6 +43,7 @@ impl ZoneLog {
     }
 
     /// Closes the zone that a run of user writes filled, if it did.
+    #[inline]
     pub(crate) fn after_run(&mut self, filled: Option<usize>) {
         if let Some(class) = filled {
             self.close_zone(class);
@@ -57,12 +60,14 @@ impl ZoneLog {
     }
 
     /// Begins to relocate the pages of a victim.
+    #[inline]
     pub(crate) fn begin_victim(&mut self, zone: u32) -> ZoneEvent {
         self.show_victim(zone);
         self.event(zone)
     }
 
     /// All valid pages of a victim were relocated in runs, so many of them frozen.
+    #[inline]
     pub(crate) fn end_victim(&mut self, zone: u32, relocated: u64, frozen: u64) {
         assert_eq!(relocated, self.valid_in(zone).into(), "valid pages of zone {zone}");
         self.counts.relocations += relocated;
