@@ -48,8 +48,6 @@ pub(crate) struct Cut {
     is_own: bool,
     /// The parts that are there.
     parts: Mutex<HashSet<String>>,
-    /// Those of them that the last backup does not list.
-    unlisted: HashSet<String>,
     copies: Vec<Mutex<CopyOutcome>>,
     copied: Mutex<Copied>,
 }
@@ -81,7 +79,7 @@ impl Cut {
         known: Known,
     ) -> Self {
         let copies = zones.iter().map(|_| Mutex::default()).collect();
-        let Known { list, parts, unlisted, is_own } = known;
+        let Known { list, parts, is_own } = known;
         let before = list.into_iter().flat_map(|list| list.copies);
         let before = before.map(|copy| ((copy.zone, copy.opening.clone()), copy)).collect();
         let (place, store, target) = (target.place().clone(), target.store(), target.name());
@@ -97,7 +95,6 @@ impl Cut {
             before,
             is_own,
             parts,
-            unlisted,
             copies,
             copied,
         }
@@ -127,7 +124,7 @@ impl Cut {
         }
         let list = Some(Manifest::new(self.store, self.device.geometry(), all));
         let parts = std::mem::take(&mut *self.parts.lock());
-        let known = Known { list, parts, unlisted: HashSet::new(), is_own: true };
+        let known = Known { list, parts, is_own: true };
         Ok((known, *self.copied.lock()))
     }
 
@@ -169,7 +166,7 @@ impl Cut {
             return Err(BackupError::WentApart { target: self.target.clone(), zone });
         }
         let parts = before.map_or(Vec::new(), |copy| copy.parts.clone());
-        let end = before.and_then(|copy| copy.end);
+        let end = before.map_or(0, |copy| copy.end);
         let mut copy = ZoneCopy { zone, opening, full, end, parts };
         if copy.bytes() < to {
             let joined = match joining {
@@ -177,7 +174,7 @@ impl Cut {
                 Joining::No => 0,
             };
             self.append_part(&mut copy, joined, to)?;
-            copy.end = Some(self.end(zone, to)?);
+            copy.end = self.end(zone, to)?;
         }
         assert_eq!(copy.bytes(), to, "a copy ends where its zone does");
         Ok(Some(copy))
@@ -186,11 +183,7 @@ impl Cut {
     /// Whether the zone has what its copy has, and maybe more: not so if the device was restored
     /// from an earlier backup and went on. What this process copied was durable then, and is there.
     fn went_on(&self, copy: &ZoneCopy, to: u64) -> Result<bool, BackupError> {
-        match copy.end {
-            _ if copy.bytes() > to => Ok(false),
-            Some(end) if !self.is_own => Ok(self.end(copy.zone, copy.bytes())? == end),
-            _ => Ok(true),
-        }
+        Ok(copy.bytes() <= to && (self.is_own || self.end(copy.zone, copy.bytes())? == copy.end))
     }
 
     /// CRC-32C of the last bytes of the first `to` of a zone.
@@ -251,7 +244,8 @@ impl Cut {
         let name = copy.name(&part);
         let failed = || BackupError::object(self.place.name_of(&name));
         let is_there = self.parts.lock().contains(&name)
-            && (self.is_ours(&name) || self.is_as(copy, &part)?);
+            && (self.written.lock().contains(&self.place.name_of(&name))
+                || self.is_as(copy, &part)?);
         let mut object: Option<Box<dyn Unfinished>> = match is_there {
             // A backup that was cut short copied it.
             true => None,
@@ -287,13 +281,8 @@ impl Cut {
         Ok(Some(part))
     }
 
-    /// Whether a part is of the device as it is: the last backup has it, or this process wrote it.
-    fn is_ours(&self, name: &str) -> bool {
-        !self.unlisted.contains(name) || self.written.lock().contains(&self.place.name_of(name))
-    }
-
-    /// Whether a part at the target has what the zone has. The device may have been restored since it
-    /// was written, and have other bytes there.
+    /// Whether a part at the target has what the zone has. The device may have been restored since
+    /// another process wrote the part, and have other bytes there.
     fn is_as(&self, copy: &ZoneCopy, part: &ZonePart) -> Result<bool, BackupError> {
         let read = || {
             let mut object = self.place.open(&copy.name(part))?;

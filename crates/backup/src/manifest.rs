@@ -22,7 +22,7 @@ pub(crate) fn first_bytes(name: &str) -> Option<String> {
     let mut next = || fields.next();
     let (zone, opening) = (next()?.parse().ok()?, next()?.to_string());
     let part = ZonePart { from: next()?.parse().ok()?, to: next()?.parse().ok()?, sum: 0 };
-    let copy = ZoneCopy { zone, opening, full: false, end: None, parts: Vec::new() };
+    let copy = ZoneCopy { zone, opening, full: false, end: 0, parts: Vec::new() };
     (copy.has_valid_opening() && copy.name(&part) == name).then(|| copy.first_bytes(&part))
 }
 
@@ -53,8 +53,7 @@ pub(crate) struct ZoneCopy {
     /// Nothing more can be appended.
     pub full: bool,
     /// CRC-32C of the last [`END`] bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end: Option<u32>,
+    pub end: u32,
     /// One behind the other, from the first byte.
     pub parts: Vec<ZonePart>,
 }

@@ -32,8 +32,6 @@ pub(crate) struct Known {
     pub list: Option<Manifest>,
     /// All parts, those of backups that were cut short among them.
     pub parts: HashSet<String>,
-    /// Those of them that the list does not name.
-    pub unlisted: HashSet<String>,
     /// The last backup is one of this process: the device went on from there.
     pub is_own: bool,
 }
@@ -121,8 +119,8 @@ impl Target {
         });
         read.map_err(self.failed(""))?;
         let listed: HashSet<_> = list.iter().flat_map(Manifest::objects).collect();
-        let is_unlisted = |name: &&String| *name != LIST && !listed.contains(*name);
-        for name in found.iter().filter(is_unlisted) {
+        let unlisted = found.iter().filter(|name| *name != LIST && !listed.contains(*name));
+        for name in unlisted {
             if foreign.is_some() {
                 break;
             }
@@ -137,8 +135,7 @@ impl Target {
             return Err(BackupError::OtherStore { target: self.name() });
         }
         found.retain(|name| name.starts_with(PARTS));
-        let unlisted = found.iter().filter(|name| !listed.contains(*name)).cloned().collect();
-        Ok(Known { list, parts: found, unlisted, is_own: false })
+        Ok(Known { list, parts: found, is_own: false })
     }
 
     /// Whether an object begins as backups begin it, or ends before, if it is not whole.

@@ -88,7 +88,7 @@ pub(crate) fn backup_failure(uri: &str, error: &BackupError) -> Failure {
         BackupError::Foreign { .. } => Failure::usage_line(error.to_string())
             .hint("a backup needs a directory, or a prefix of a bucket, of its own"),
         BackupError::OtherStore { .. } => Failure::usage_line(error.to_string())
-            .hint("give each store a target of its own, or remove the backup if nobody needs it"),
+            .hint("give each store its own target, or remove this backup"),
         BackupError::WentApart { .. } => Failure::job_line(error.to_string())
             .hint("back up to another target if this is a restored copy; else check the device"),
         BackupError::Target { .. } => Failure::usage_line(error.to_string()),

@@ -43,7 +43,7 @@ struct State {
     pinned: BTreeMap<u64, usize>,
 }
 
-/// What there is for a thread that wants a page.
+/// The answer to a thread that asks for a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
     /// A page that is not in use.

@@ -86,14 +86,13 @@ fn the_backup_of_another_store_is_not_replaced() {
         format!("{bench} dir:e --keep --no-check --backup copies"),
     ] {
         let refused = scratch.fails(2, &line);
-        let said =
-            "frostline: copies/: holds the backup of another store\nhint: give each store a target";
+        let said = "frostline: copies/: holds the backup of another store\nhint: give each store its own target";
         assert!(refused.starts_with(said), "{line}: {refused}");
     }
     let several = format!("{bench} dir:f --scheme nosep,sepbit --backup many");
     assert!(scratch.fails(2, &several).contains("--backup: one run is backed up"));
 
-    // What was restored goes on with the backups, if it alone went on.
+    // Two restored copies go on. The first takes the next backup, and the other is refused.
     scratch.quiet("db restore copies dir:again");
     scratch.quiet("db restore copies dir:other");
     for (device, seed) in [("dir:again", 7), ("dir:other", 8)] {

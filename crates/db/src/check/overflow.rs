@@ -133,7 +133,7 @@ impl LongValues {
         };
         let runs = self.runs.iter().filter(|(number, _)| is_under_way(number));
         for page in runs.flat_map(|(_, run)| run.pages()) {
-            // What is beyond the database was found before.
+            // Pages beyond the database are findings already.
             let _ = marked.set(page, true);
         }
     }

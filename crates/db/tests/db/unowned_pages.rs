@@ -144,7 +144,7 @@ fn pages_that_a_refused_value_took_and_did_not_write_are_freed_once_though_the_l
     let refused = db.begin().unwrap().put(table, b"long", &value);
     assert!(matches!(refused, Err(DbError::Full { .. })), "{refused:?}");
     assert!(pages(&db) > before, "it had taken pages");
-    // The leaf that names them leaves memory. Then no read succeeds, so nobody can free them.
+    // Evict the leaf that names them: while reads fail, nobody can free them.
     let look = db.begin_read().unwrap();
     let mut scan = look.scan_all(table, Direction::Forward);
     while scan.next().unwrap().is_some() {}
