@@ -167,7 +167,6 @@ impl ZoneLog {
     }
 
     /// The class has no open zone any more. Returns the one that it had.
-    #[inline]
     fn leave_zone(&mut self, class: usize) -> u32 {
         self.update_counts(class);
         self.open[class] = Cursor::CLOSED;
@@ -180,7 +179,6 @@ impl ZoneLog {
 
     /// Updates the counts of a class up to its cursor: all pages appended since the last update
     /// were written by the user, or all by cleaning.
-    #[inline]
     fn update_counts(&mut self, class: usize) {
         let cursor = &mut self.open[class];
         let pages = u64::from(cursor.slot.wrapping_sub(cursor.counted));

@@ -60,14 +60,12 @@ impl ZoneLog {
     }
 
     /// Begins to relocate the pages of a victim.
-    #[inline]
     pub(crate) fn begin_victim(&mut self, zone: u32) -> ZoneEvent {
         self.show_victim(zone);
         self.event(zone)
     }
 
     /// All valid pages of a victim were relocated in runs, so many of them frozen.
-    #[inline]
     pub(crate) fn end_victim(&mut self, zone: u32, relocated: u64, frozen: u64) {
         assert_eq!(relocated, self.valid_in(zone).into(), "valid pages of zone {zone}");
         self.counts.relocations += relocated;
