@@ -29,7 +29,7 @@
 //! to long values: no reference waits. Before the page gets the changes that wait for it, it fills the
 //! versions that snapshots need of these records. It may have too little room for all of them. Then
 //! some wait on while it is in the frame. A descent splits such a page before it passes to it
-//! (`tree/overfull.rs`).
+//! (`tree/split.rs`).
 //!
 //! # Which part owns what
 //!

@@ -4,7 +4,7 @@ use super::Trees;
 use super::find::Leaf;
 use crate::DbError;
 use crate::mvcc::{Change, Lookup, WriteKind};
-use crate::pool::{CachedFrame, ExclusiveGuard, before, change_leaf, has_room};
+use crate::pool::{CachedFrame, before, change_leaf, has_room};
 
 impl Trees {
     /// Makes the change of a record that the log has at `position`. Calls `keep` with a function
@@ -72,40 +72,5 @@ impl Trees {
             }
             return Ok((page, frame));
         }
-    }
-
-    /// Removes the ghost of a record that was deleted before every snapshot in use. An error leaves
-    /// the tree whole, with or without the ghost.
-    pub(crate) fn purge(&self, tree: u32, key: &[u8]) -> Result<(), DbError> {
-        loop {
-            // The page gets the deletion later, and is visited then.
-            let leaf = self.leaf_unless(tree, key, |leaf| leaf.has_waiting(key).then_some(()))?;
-            let Leaf::InMemory(seen) = leaf else { return Ok(()) };
-            let Some(mut held) = seen.lock() else { continue };
-            let (index, found) = held.node().search(key);
-            // It may have been written again, and perhaps deleted again.
-            match found && self.remove_ghost(&mut held, index, key) {
-                true => held.changed_unlogged(),
-                false => held.leave_unchanged(),
-            }
-            return Ok(());
-        }
-    }
-
-    /// Removes what a slot has, if it is a ghost that no snapshot sees.
-    pub(super) fn remove_ghost(
-        &self,
-        held: &mut ExclusiveGuard<'_>,
-        index: usize,
-        key: &[u8],
-    ) -> bool {
-        let node = held.node();
-        let (tree, room) = (node.tree(), node.room());
-        if !node.slot(index).is_ghost() || self.versions.has(tree, key) {
-            return false;
-        }
-        held.edit().remove(index);
-        self.visits.note_sunk(held, room);
-        true
     }
 }

@@ -1,22 +1,14 @@
-//! The way down a tree, without latches.
+//! The leaf of a key, with all changes that waited for it, and what it has.
 
 use std::convert::Infallible;
 
 use super::Trees;
+use super::descent::{DescentPath, Step};
 use crate::DbError;
 use crate::direction::Direction;
 use crate::mvcc::{Lookup, Seen};
-use crate::node::{Expected, Node, PageBytes};
+use crate::node::{Node, PageBytes};
 use crate::pool::{AbsentLeaf, CachedFrame, OptimisticGuard, misses};
-
-/// A way from the root of a tree down to a node.
-struct DescentPath<'t> {
-    /// The node above, unless the node is the root.
-    parent: Option<OptimisticGuard<'t>>,
-    node: OptimisticGuard<'t>,
-    /// Pages passed.
-    pages: u32,
-}
 
 /// The end of a way down to a leaf.
 pub(super) enum Leaf<'t, T> {
@@ -151,79 +143,18 @@ impl Trees {
         (is_it && seen.is_unchanged()).then_some(seen)
     }
 
-    /// The node of a level that a key belongs to, and the one above unless it is the root. None
-    /// if something changed on the way, or had to be read.
-    #[inline]
-    pub(super) fn descend(
-        &self,
-        tree: u32,
-        key: &[u8],
-        level: usize,
-    ) -> Result<Option<(Option<OptimisticGuard<'_>>, OptimisticGuard<'_>)>, DbError> {
-        let way = self.descend_by(tree, level, 0, |node| node.child_index(key))?;
-        Ok(way.map(|way| (way.parent, way.node)))
-    }
-
-    /// The way down to a level, by the children that `choose` names.
-    #[inline]
-    fn descend_by(
-        &self,
-        tree: u32,
-        level: usize,
-        weight: u32,
-        choose: impl Fn(Node<'_>) -> usize,
-    ) -> Result<Option<DescentPath<'_>>, DbError> {
-        let Some(mut seen) = self.root(tree)? else { return Ok(None) };
-        let (mut parent, mut pages) = (None, 1);
-        loop {
-            let node = seen.node();
-            if node.level() <= level {
-                return Ok(seen.is_unchanged().then_some(DescentPath {
-                    parent,
-                    node: seen,
-                    pages,
-                }));
-            }
-            let Some(child) = self.child(&seen, choose(node))? else { return Ok(None) };
-            if weight > 0 {
-                seen.accessed(weight);
-            }
-            parent = Some(seen);
-            pages += 1;
-            seen = child;
-        }
-    }
-
-    /// The root of a tree. None if it changed, or had to be read.
-    #[inline]
-    pub(super) fn root(&self, tree: u32) -> Result<Option<OptimisticGuard<'_>>, DbError> {
-        let Some(root) = self.pool.look(tree)? else { return Ok(None) };
-        match root.agrees_as_root() {
-            true => Ok(Some(root)),
-            false => self.compare(tree, None, root),
-        }
-    }
-
-    /// A child of a node. None if something changed, or had to be read.
+    /// A child of a node. A leaf gets the changes that it had no room for before. None if something
+    /// changed, or had to be read.
     #[inline(always)]
     pub(super) fn child<'t>(
         &'t self,
         parent: &OptimisticGuard<'t>,
         index: usize,
     ) -> Result<Option<OptimisticGuard<'t>>, DbError> {
-        let page = parent.node().child(index);
-        if !parent.is_unchanged() {
-            return Ok(None);
-        }
-        let child = self.pool.look(page);
-        if !parent.is_unchanged() {
-            // The child may have been freed meanwhile, so an error of the look does not count.
-            return Ok(None);
-        }
-        let Some(child) = child? else { return Ok(None) };
-        match child.agrees_with(parent) {
-            true => Ok(Some(child)),
-            false => self.compare(parent.node().tree(), Some((parent, index)), child),
+        match self.step(parent, index)? {
+            Step::To(child) => Ok(Some(child)),
+            Step::Again => Ok(None),
+            Step::Overfull(leaf) => self.give_rows(*parent, leaf).map(|()| None),
         }
     }
 
@@ -359,6 +290,27 @@ impl Trees {
         }
     }
 
+    /// The tree of a page, and its smallest key; none if it is not in use.
+    pub(super) fn place_of_leaf(&self, page: u32) -> Result<Option<(u32, Vec<u8>)>, DbError> {
+        let mut lower = Vec::new();
+        loop {
+            if self.pool.is_unused(page) {
+                return Ok(None);
+            }
+            let seen = match self.pool.look(page) {
+                // It may have been freed meanwhile.
+                Err(_) if self.pool.is_unused(page) => return Ok(None),
+                seen => seen?,
+            };
+            let Some(seen) = seen else { continue };
+            seen.node().lower(&mut lower);
+            let tree = seen.node().tree();
+            if seen.is_unchanged() {
+                return Ok(Some((tree, lower)));
+            }
+        }
+    }
+
     /// Copies a page that is a node.
     pub(crate) fn copy_page(&self, page: u32) -> Result<Box<PageBytes>, DbError> {
         let mut copy = PageBytes::zeroed();
@@ -401,39 +353,6 @@ impl Trees {
                 return Ok(());
             }
         }
-    }
-
-    /// Compares a page that came into memory, or has a new parent, with the entry of that parent:
-    /// the store may have lost the newest version of either. A root has no parent, and is compared
-    /// with the fields that all roots have. None if one of the pages changed meanwhile, or the page
-    /// got changes that it had no room for as it came.
-    #[cold]
-    fn compare<'t>(
-        &'t self,
-        tree: u32,
-        place: Option<(&OptimisticGuard<'t>, usize)>,
-        child: OptimisticGuard<'t>,
-    ) -> Result<Option<OptimisticGuard<'t>>, DbError> {
-        let expected = match place {
-            Some((parent, index)) => Expected::of_child(parent.node(), index),
-            None => Expected::of_root(tree),
-        };
-        let parent = place.map(|(parent, _)| parent);
-        let contradiction = expected.contradiction(child.node());
-        if !child.is_unchanged() || !parent.is_none_or(OptimisticGuard::is_unchanged) {
-            return Ok(None);
-        }
-        let page = child.cached_frame().page();
-        if let Some(what) = contradiction {
-            let parent = parent.map(|parent| parent.cached_frame().page());
-            return Err(DbError::Misplaced { page, tree, parent, what });
-        }
-        if let Some(parent) = parent.filter(|_| self.pool.lacks_rows(page)) {
-            self.give_rows(*parent, child)?;
-            return Ok(None);
-        }
-        child.note_agreement(parent);
-        Ok(Some(child))
     }
 }
 

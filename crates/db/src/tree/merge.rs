@@ -1,6 +1,7 @@
 //! Merges of sparse nodes with a neighbour, and of a root with its only child.
 
 use super::Trees;
+use super::descent::Descent;
 use super::split::{hold_both, remove_child};
 use crate::DbError;
 use crate::node::{Fences, Node, NodeMut, PAGE_BYTES, PageBytes, SLOTS, append_image};
@@ -41,7 +42,14 @@ impl Trees {
     ) -> Result<bool, DbError> {
         let mut is_merged = false;
         'again: loop {
-            let Some((parent, node)) = self.descend(tree, key, level)? else { continue };
+            let (parent, node) = match self.descend(tree, key, level)? {
+                Descent::To(parent, node) => (parent, node),
+                Descent::Again => continue,
+                Descent::Overfull(parent, leaf) => {
+                    self.give_rows(parent, leaf)?;
+                    continue;
+                }
+            };
             let Some(parent) = parent else {
                 return if level == 0 { Ok(is_merged) } else { self.shrink(tree) };
             };

@@ -1,13 +1,19 @@
 //! B+-trees in pages: all trees of a database share one pool and one log.
 //!
 //! A tree is known by the page number of its root, which never changes. Readers and writers go
-//! down without latches (`find.rs`); a writer latches the leaf alone (`apply.rs`). A change of
-//! structure latches the pages that change, and logs them (`split.rs`, `merge.rs`), so that it
-//! can be redone (`redo.rs`). Leaves that became emptier are visited (`visits.rs`).
+//! down without latches (`descent.rs`, `find.rs`); a writer latches the leaf alone (`apply.rs`). A
+//! change of structure latches the pages that change, and logs them (`split.rs`, `merge.rs`), so
+//! that it can be redone (`redo.rs`). Leaves that became emptier are visited (`visits.rs`).
+//!
+//! Calls go one way: `visits` and `apply`; `overfull`, `merge`, `together` and `ghosts`; `find`;
+//! `split`; `descent`. A search that meets a leaf without room for what waited for it splits it, so
+//! `find` is above `split`. A split searches for nothing: it descends, and ends at such a leaf.
 
 mod apply;
 mod build;
+mod descent;
 mod find;
+mod ghosts;
 pub(crate) mod leaf_cache;
 mod merge;
 mod overfull;

@@ -2,44 +2,13 @@
 //!
 //! Changes wait for a leaf that is not in memory. Whether it has a record that is put is unknown, and
 //! during a replay how much it has free. So a leaf may come into memory without some of them. No
-//! descent passes to it before it has them all. Leaves that nobody needs are split as well: the rows
-//! that wait for them take memory.
+//! search passes to it before it has them all (`Trees::child`). Leaves that nobody needs are searched
+//! for here, since the rows that wait for them take memory.
 
 use super::Trees;
-use super::split::{CHILD_ROOM, hold_both};
 use crate::DbError;
-use crate::pool::OptimisticGuard;
 
 impl Trees {
-    /// Gives a leaf the changes that it had no room for, or splits it. The caller tries again.
-    #[cold]
-    pub(super) fn give_rows<'t>(
-        &'t self,
-        parent: OptimisticGuard<'t>,
-        leaf: OptimisticGuard<'t>,
-    ) -> Result<(), DbError> {
-        let page = leaf.cached_frame().page();
-        let Some(mut held) = leaf.lock() else { return Ok(()) };
-        if self.pool.give_rows(&mut held)? {
-            return Ok(());
-        }
-        let (mut lower, tree) = (Vec::new(), held.node().tree());
-        held.node().lower(&mut lower);
-        drop(held);
-        let fresh = self.fresh()?;
-        // The leaf may have left memory for the frame. It must not be read by a thread that has one.
-        let Some(leaf) = self.pool.look_in_memory(page) else { return Ok(()) };
-        let Some((parent, leaf)) = hold_both(parent, leaf) else { return Ok(()) };
-        if !self.pool.lacks_rows(page) {
-            return Ok(());
-        }
-        if parent.node().room() < CHILD_ROOM {
-            drop((parent, leaf, fresh));
-            return self.split(tree, &lower, 1, CHILD_ROOM);
-        }
-        self.split_held(parent, leaf, fresh, &lower)
-    }
-
     /// Gives leaves the changes that they had no room for as they came into memory, and that need
     /// the log from before `position`.
     pub(crate) fn give_rows_before(&self, position: u64) -> Result<(), DbError> {

@@ -1,7 +1,9 @@
-//! Room in a node: its ghosts are removed, or it is split in two.
+//! Room in a node, for a change or for those that waited: its ghosts are removed, or it is split in
+//! two.
 
 use std::ops::Range;
 
+use super::descent::Descent;
 use super::{Fresh, Trees};
 use crate::DbError;
 use crate::layout::OVERFLOW_TREE;
@@ -62,7 +64,12 @@ impl Trees {
         room: usize,
     ) -> Result<(), DbError> {
         loop {
-            let Some((parent, node)) = self.descend(tree, key, level)? else { continue };
+            let (parent, node) = match self.descend(tree, key, level)? {
+                Descent::To(parent, node) => (parent, node),
+                Descent::Again => continue,
+                // The caller finds the leaf again, and it is split for what waited for it.
+                Descent::Overfull(..) => return Ok(()),
+            };
             // After all pages on the way are in memory: a thread that waits for a frame holds none,
             // or threads that split could hold all frames and wait for each other.
             let fresh = self.fresh()?;
@@ -86,6 +93,35 @@ impl Trees {
             }
             return self.split_held(parent, node, fresh, key);
         }
+    }
+
+    /// Gives a leaf the changes that it had no room for, or splits it. The caller tries again.
+    #[cold]
+    pub(super) fn give_rows<'t>(
+        &'t self,
+        parent: OptimisticGuard<'t>,
+        leaf: OptimisticGuard<'t>,
+    ) -> Result<(), DbError> {
+        let page = leaf.cached_frame().page();
+        let Some(mut held) = leaf.lock() else { return Ok(()) };
+        if self.pool.give_rows(&mut held)? {
+            return Ok(());
+        }
+        let (mut lower, tree) = (Vec::new(), held.node().tree());
+        held.node().lower(&mut lower);
+        drop(held);
+        let fresh = self.fresh()?;
+        // The leaf may have left memory for the frame. It must not be read by a thread that has one.
+        let Some(leaf) = self.pool.look_in_memory(page) else { return Ok(()) };
+        let Some((parent, leaf)) = hold_both(parent, leaf) else { return Ok(()) };
+        if !self.pool.lacks_rows(page) {
+            return Ok(());
+        }
+        if parent.node().room() < CHILD_ROOM {
+            drop((parent, leaf, fresh));
+            return self.split(tree, &lower, 1, CHILD_ROOM);
+        }
+        self.split_held(parent, leaf, fresh, &lower)
     }
 
     /// True if no snapshot sees the ghosts of a leaf, and it has room enough without them.

@@ -156,45 +156,4 @@ impl Trees {
         self.remove_ghosts(tree, &lower)?;
         self.merge(tree, &lower, 0, due.is_last).map(drop)
     }
-
-    /// The tree of a page, and its smallest key; none if it is not in use.
-    pub(super) fn place_of_leaf(&self, page: u32) -> Result<Option<(u32, Vec<u8>)>, DbError> {
-        let mut lower = Vec::new();
-        loop {
-            if self.pool.is_unused(page) {
-                return Ok(None);
-            }
-            let seen = match self.pool.look(page) {
-                // It may have been freed meanwhile.
-                Err(_) if self.pool.is_unused(page) => return Ok(None),
-                seen => seen?,
-            };
-            let Some(seen) = seen else { continue };
-            seen.node().lower(&mut lower);
-            let tree = seen.node().tree();
-            if seen.is_unchanged() {
-                return Ok(Some((tree, lower)));
-            }
-        }
-    }
-
-    /// Removes the ghosts that no snapshot sees from the leaf that a key belongs to.
-    fn remove_ghosts(&self, tree: u32, key: &[u8]) -> Result<(), DbError> {
-        loop {
-            let Some(mut held) = self.leaf(tree, key)?.lock() else { continue };
-            let (mut key, mut is_changed) = (Vec::new(), false);
-            for index in (0..held.node().count()).rev() {
-                if held.node().slot(index).is_ghost() {
-                    key.clear();
-                    held.node().key(index, &mut key);
-                    is_changed |= self.remove_ghost(&mut held, index, &key);
-                }
-            }
-            match is_changed {
-                true => held.changed_unlogged(),
-                false => held.leave_unchanged(),
-            }
-            return Ok(());
-        }
-    }
 }
