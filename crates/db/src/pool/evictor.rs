@@ -125,10 +125,10 @@ impl Evictor {
 fn take_excess(
     writeback: &Writeback,
     lacking: &mut Vec<u32>,
-    take: impl Fn(&AbsentCache, usize) -> Excess,
+    take: impl Fn(&AbsentCache, usize, u64) -> Excess,
 ) -> Result<(), DbError> {
     loop {
-        let excess = take(writeback.residency().absent(), BATCH);
+        let excess = take(writeback.residency().absent(), BATCH, writeback.wal().durable());
         lacking.extend(excess.lacking);
         let is_done = excess.deltas.is_empty()
             || writeback.write_deltas(excess.deltas, Cause::Eviction)? == 0;

@@ -19,7 +19,8 @@
 //! Both share one budget. Deltas have a part of it for sure: beyond that the oldest is written
 //! first. If rows that wait take most of the rest, that is a small part, as what waits saves reads,
 //! and not only writes. Then rows are dropped that their page has, those that were used last
-//! longest ago first. Once there are none, the page is loaded for which most bytes wait.
+//! longest ago first. Once there are none, the page is loaded for which most bytes wait, if the log
+//! on the device has all of them: otherwise the page could not be written before a flush.
 
 mod delta;
 mod rows;
@@ -508,24 +509,24 @@ impl AbsentCache {
 
     /// Takes parts until the others take no more memory than they may, or there are `most` deltas.
     /// Rows that were used since they were looked at last get a second chance.
-    pub(crate) fn take_excess(&self, most: usize) -> Excess {
+    pub(crate) fn take_excess(&self, most: usize, durable: u64) -> Excess {
         let shares = (self.most_bytes() / SHARDS, self.delta_bytes / SHARDS);
-        self.take(shares, most)
+        self.take(shares, most, durable)
     }
 
     /// The same, and some memory more: it is short.
-    pub(crate) fn take_spare(&self, most: usize) -> Excess {
+    pub(crate) fn take_spare(&self, most: usize, durable: u64) -> Excess {
         let share = self.most_bytes() / SHARDS;
-        self.take((share - share / SPARE, self.delta_bytes / SHARDS), most)
+        self.take((share - share / SPARE, self.delta_bytes / SHARDS), most, durable)
     }
 
-    fn take(&self, shares: (usize, usize), most: usize) -> Excess {
+    fn take(&self, shares: (usize, usize), most: usize, durable: u64) -> Excess {
         let mut excess = Excess::default();
         for shard in &self.shards {
             let mut state = shard.state.lock();
-            state.take_excess(shares, most, &mut excess);
+            state.take_excess(shares, most, durable, &mut excess);
             if self.are_many_overfull() {
-                state.name_fullest(&mut excess);
+                state.name_fullest(durable, &mut excess);
             }
         }
         excess
@@ -582,13 +583,19 @@ impl AbsentCache {
 }
 
 impl State {
-    fn take_excess(&mut self, (share, deltas): (usize, usize), most: usize, excess: &mut Excess) {
+    fn take_excess(
+        &mut self,
+        (share, deltas): (usize, usize),
+        most: usize,
+        durable: u64,
+        excess: &mut Excess,
+    ) {
         let (first, mut leaving, mut leaving_deltas) = (excess.lacking.len(), 0, 0);
         for _ in 0..2 * self.slots.len() {
             if self.taken.bytes <= share + leaving {
                 return;
             }
-            match self.next_to_leave((share, deltas), leaving_deltas) {
+            match self.next_to_leave((share, deltas), leaving_deltas, durable) {
                 Some((Order::Deltas, slot)) if excess.deltas.len() < most => {
                     let parts = self.slots.parts(slot);
                     let bytes = parts.delta.memory_bytes();
@@ -608,11 +615,16 @@ impl State {
     }
 
     /// The slot whose delta or rows go next, as so many bytes of deltas are about to leave.
-    fn next_to_leave(&self, shares: (usize, usize), leaving: usize) -> Option<(Order, u32)> {
+    fn next_to_leave(
+        &self,
+        shares: (usize, usize),
+        leaving: usize,
+        durable: u64,
+    ) -> Option<(Order, u32)> {
         let last = |order| self.slots.last(order).map(|slot| (order, slot));
         let (delta, rows) = (last(Order::Deltas), last(Order::Rows));
         let beyond = delta.filter(|_| self.taken.delta_bytes > self.for_sure(shares) + leaving);
-        beyond.or(rows).or_else(|| self.slots.fullest()).or(delta)
+        beyond.or(rows).or_else(|| self.fullest(durable)).or(delta)
     }
 
     /// Bytes that deltas have for sure of a share of the memory.
@@ -625,10 +637,17 @@ impl State {
         }
     }
 
+    /// The slot for which most rows wait, of those that can be written at once: the log on the
+    /// device has their last change. If there is none, the fullest of all.
+    fn fullest(&self, durable: u64) -> Option<(Order, u32)> {
+        let is_durable = |slot| self.slots.parts(slot).rows.position() <= durable;
+        self.slots.fullest(is_durable).or_else(|| self.slots.fullest(|_| true))
+    }
+
     /// Names the pages for which most rows wait.
-    fn name_fullest(&mut self, excess: &mut Excess) {
+    fn name_fullest(&mut self, durable: u64, excess: &mut Excess) {
         for _ in 0..NAMED {
-            let Some((_, slot)) = self.slots.fullest() else { return };
+            let Some((_, slot)) = self.fullest(durable) else { return };
             self.name(slot, excess);
         }
     }

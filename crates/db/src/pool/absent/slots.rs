@@ -202,10 +202,11 @@ impl Slots {
         }
     }
 
-    /// Of the slots whose pages lack most bytes of rows the last one, and its order.
-    pub(super) fn fullest(&self) -> Option<(Order, u32)> {
+    /// Of the last slots of the classes that one whose page lacks most bytes of rows, and its order.
+    /// Slots that `may` says no of are passed over.
+    pub(super) fn fullest(&self, may: impl Fn(u32) -> bool) -> Option<(Order, u32)> {
         let mut classes = (0..CLASSES).rev().map(Order::Waiting);
-        classes.find_map(|order| Some((order, self.last(order)?)))
+        classes.find_map(|order| Some((order, self.last(order).filter(|&slot| may(slot))?)))
     }
 
     /// Makes a slot of an order, or of none, the first.
@@ -310,7 +311,7 @@ mod tests {
             assert!(known.iter().all(|&page| slots.page(slots.find(page).unwrap()) == page));
             assert_eq!(slots.len(), known.len());
             let fullest = classes.iter().rev().find_map(|list| list.back().copied());
-            assert_eq!(slots.fullest().map(|(_, slot)| slots.page(slot)), fullest);
+            assert_eq!(slots.fullest(|_| true).map(|(_, slot)| slots.page(slot)), fullest);
             for (order, list) in [(Order::Deltas, &deltas), (Order::Rows, &used)] {
                 let before = |&slot: &u32| {
                     let before = slots.slots[slot as usize].links[order.link()].before;

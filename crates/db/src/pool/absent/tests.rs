@@ -80,7 +80,7 @@ fn rows_that_were_used_stay_and_pages_that_lack_changes_are_named() {
     let numbers = [0, 16, 32, 48, 64, 80];
     let cache = AbsentCache::new(SHARDS * 4 * ROW, 0);
     let lacking = || {
-        let excess = cache.take_excess(8);
+        let excess = cache.take_excess(8, CLEAN);
         assert!(excess.deltas.is_empty());
         excess.lacking
     };
@@ -163,7 +163,7 @@ fn the_oldest_deltas_go_first_and_those_in_use_stay() {
         cache.keep(number, Node::of(&page(1)), Some(deltas.delta(dirty_from)));
     }
     assert_eq!((cache.needs_log_from(), cache.bytes()), (10, 4 * one));
-    let excess = cache.take_excess(8);
+    let excess = cache.take_excess(8, CLEAN);
     assert_eq!((pages(&excess.deltas), excess.lacking), (vec![64, 16], vec![]));
     assert_eq!(cache.needs_log_from(), 10, "until they are written");
     assert!(cache.borrow_unused(16).is_none(), "it is in use");
@@ -182,14 +182,14 @@ fn a_delta_that_has_to_go_leaves_rows_that_were_used() {
     let cache = AbsentCache::new(SHARDS * ROW, 0);
     evict(&cache, 16, Some(deltas.delta(9)));
     assert!(get(&cache, 16));
-    let excess = cache.take_excess(8);
+    let excess = cache.take_excess(8, CLEAN);
     assert_eq!(pages(&excess.deltas), [16]);
     for (number, delta) in excess.deltas {
         cache.end_write(number, delta, true);
     }
     assert_eq!((cache.bytes(), get(&cache, 16), cache.needs_log_from()), (ROW, true, CLEAN));
     // One that is in use by rows alone is not written twice.
-    assert!(cache.take_excess(8).deltas.is_empty());
+    assert!(cache.take_excess(8, CLEAN).deltas.is_empty());
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn deltas_beyond_their_part_go_before_rows_and_rows_before_other_deltas() {
         for number in [16, 32, 48, 64] {
             cache.keep(number, Node::of(&page(1)), Some(deltas.delta(9)));
         }
-        let excess = cache.take_excess(8);
+        let excess = cache.take_excess(8, CLEAN);
         let left = [80, 96].into_iter().filter(|&number| get(&cache, number)).count();
         assert_eq!(
             (pages(&excess.deltas), left),
@@ -244,9 +244,9 @@ fn rows_that_their_page_has_go_before_pages_are_named_by_what_waits_for_them() {
     (10..20).for_each(|page| evict(&cache, page * 16, None));
     let bytes = cache.bytes();
     cache.set_most_bytes(SHARDS * bytes);
-    assert_eq!(cache.take_excess(8).lacking, [0; 0], "there is memory");
+    assert_eq!(cache.take_excess(8, CLEAN).lacking, [0; 0], "there is memory");
     assert_eq!(put(64, 2, 400), Some(Memory::Short));
-    assert_eq!(cache.take_spare(8).lacking, [0; 0], "rows that were not used go first");
+    assert_eq!(cache.take_spare(8, CLEAN).lacking, [0; 0], "rows that were not used go first");
     assert!((waiting + 400..bytes - bytes / SPARE).contains(&cache.bytes()));
     for (page, len) in [(80, 700), (96, 200), (16, 500)] {
         put(page, 3, len);
@@ -255,13 +255,25 @@ fn rows_that_their_page_has_go_before_pages_are_named_by_what_waits_for_them() {
     evict(&cache, 112, None);
     assert!(get(&cache, 112));
     cache.set_most_bytes(SHARDS * waiting);
-    assert_eq!(cache.take_excess(8).lacking, [0; 0], "rows that were used go first, too");
+    assert_eq!(cache.take_excess(8, CLEAN).lacking, [0; 0], "rows that were used go first, too");
     assert_eq!(cache.bytes(), waiting);
     cache.set_most_bytes(SHARDS * waiting / 2);
     // Those that are named are not named again.
     for named in [[64, 80], [32, 16], [48, 96]] {
-        assert_eq!(cache.take_spare(8).lacking, named);
+        assert_eq!(cache.take_spare(8, CLEAN).lacking, named);
     }
+}
+
+#[test]
+fn pages_whose_waiting_changes_the_log_on_the_device_has_are_named_first() {
+    let cache = AbsentCache::new(1 << 20, 0);
+    for (page, len, position) in [(16, 600, 9), (32, 100, 5), (48, 300, 6)] {
+        let put = (Change { kind: WriteKind::Put, value: &vec![1; len] }, position);
+        assert!(cache.change(page, &[1], || room(4000), put, |_| ()).is_some());
+    }
+    cache.set_most_bytes(SHARDS);
+    assert_eq!(cache.take_spare(8, 8).lacking, [48, 32]);
+    assert_eq!(cache.take_spare(8, 8).lacking, [16], "no other is left");
 }
 
 #[test]
@@ -296,7 +308,7 @@ fn as_many_pages_are_overfull_as_may_be_and_the_fullest_are_loaded_before() {
         assert_eq!(put(page, 2, 400), Some(Memory::Enough), "{page}");
     }
     assert_eq!(cache.overfull(), 19);
-    assert_eq!(cache.take_excess(8).lacking, [0; 0]);
+    assert_eq!(cache.take_excess(8, CLEAN).lacking, [0; 0]);
     // It takes another page for its other half.
     assert!(cache.room() > 19 * (PAGE_BYTES / 8 * 13));
     assert_eq!(put(19, 2, 400), Some(Memory::Short));
@@ -304,7 +316,7 @@ fn as_many_pages_are_overfull_as_may_be_and_the_fullest_are_loaded_before() {
     assert_eq!(put(20, 2, 280), Some(Memory::Short), "it has room for this");
     assert_eq!(put(0, 3, 700), Some(Memory::Short), "it is split anyway");
     assert_eq!(put(0, 4, 600), None, "a half may have too little room for all this");
-    let mut named = cache.take_spare(8).lacking;
+    let mut named = cache.take_spare(8, CLEAN).lacking;
     named.sort_unstable();
     assert_eq!(named, (0..=20).collect::<Vec<_>>(), "as long as any shard has them");
     cache.forget(19, |_| ());
@@ -313,5 +325,5 @@ fn as_many_pages_are_overfull_as_may_be_and_the_fullest_are_loaded_before() {
     assert_eq!(cache.overfull(), 19, "the half that got the rows");
     assert!(cache.give_back(118, |rows| Ok(rows.is_some())).unwrap());
     assert_eq!(cache.overfull(), 18);
-    assert_eq!(cache.take_spare(8).lacking, [0; 0]);
+    assert_eq!(cache.take_spare(8, CLEAN).lacking, [0; 0]);
 }
