@@ -42,7 +42,7 @@ mod watching;
 
 pub use database::{
     Benchmark, ConditionRow, DatabaseBench, DatabaseReport, DatabaseRun, DatabaseSetup,
-    DeviceBytes, KindRow, Replay, Space, TenantRow, WorkloadError, YcsbBench,
+    DeviceBytes, KindRow, Opened, Replay, Space, TenantRow, WorkloadError, YcsbBench,
 };
 pub use device::DeviceSpec;
 pub use error::{Error, Result};

@@ -57,6 +57,7 @@ mod trim;
 mod volumes;
 mod word;
 mod write;
+mod zipf_law;
 #[cfg(feature = "zstd")]
 mod zstd_codec;
 #[cfg(not(feature = "zstd"))]
@@ -86,3 +87,4 @@ pub use trace_info::TraceInfo;
 pub use trim::Trim;
 pub use word::FINAL;
 pub use write::{Converted, convert, write_lbas};
+pub use zipf_law::ZipfLaw;

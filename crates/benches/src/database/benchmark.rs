@@ -1,19 +1,20 @@
 //! Workloads that can be measured on databases.
 
-use frostline_db::{Db, DbError};
-use frostline_workload::{Condition, Contents, Error, LoadProgress, Loading, Workload};
+use frostline_db::{Db, DbError, Table};
+use frostline_workload::driver::{self, Report, RunOptions, RunProgress};
+use frostline_workload::linkbench::LinkBench;
+use frostline_workload::tpcc::Tpcc;
+use frostline_workload::ycsb::Ycsb;
+use frostline_workload::{Condition, Contents, Error, LoadProgress, Loading};
 
 /// The error of a workload on a database.
 pub type WorkloadError = Error<DbError>;
 
 /// A workload with all its options. It can be loaded into databases, run, and checked.
 pub trait Benchmark: Sync {
-    /// The workload over the tables of one database.
-    type Opened: Workload<Db> + Sync;
-
     /// An upper bound for the transactions of a thread in a second: a new device gets room for
     /// their growth.
-    const RATE: u64;
+    fn rate(&self) -> u64;
 
     /// The workload in words: its data and its operations.
     fn describe(&self) -> String;
@@ -34,8 +35,12 @@ pub trait Benchmark: Sync {
     ///
     /// # Errors
     /// The options are invalid; an error of the database.
-    fn open(&self, db: &Db) -> Result<Self::Opened, WorkloadError>;
+    fn open(&self, db: &Db) -> Result<Box<dyn Opened>, WorkloadError>;
+}
 
+/// The workload over the tables of one database. Its transactions are compiled once, in this crate,
+/// and not again by those who call it.
+pub trait Opened: Sync {
     /// Fills the tables. Calls `observer` with the progress; if `observer` returns false, loading
     /// ends.
     ///
@@ -43,15 +48,56 @@ pub trait Benchmark: Sync {
     /// An error of the database.
     fn load(
         &self,
-        opened: &Self::Opened,
         db: &Db,
         loading: Loading,
         observer: &mut dyn FnMut(LoadProgress) -> bool,
     ) -> Result<LoadProgress, WorkloadError>;
 
+    /// Runs the workload, as [`driver::run`] does.
+    ///
+    /// # Errors
+    /// An error of the database.
+    fn run(
+        &self,
+        db: &Db,
+        options: RunOptions,
+        observer: &mut dyn FnMut(RunProgress<'_>) -> bool,
+    ) -> Result<Report, WorkloadError>;
+
     /// Checks the conditions that the data meet while no transaction runs.
     ///
     /// # Errors
     /// An error of the database.
-    fn check(&self, opened: &Self::Opened, db: &Db) -> Result<Vec<Condition>, WorkloadError>;
+    fn check(&self, db: &Db) -> Result<Vec<Condition>, WorkloadError>;
 }
+
+/// What each workload does by itself.
+macro_rules! opened {
+    ($($workload:ident),+) => {$(
+        impl Opened for $workload<Table> {
+            fn load(
+                &self,
+                db: &Db,
+                loading: Loading,
+                observer: &mut dyn FnMut(LoadProgress) -> bool,
+            ) -> Result<LoadProgress, WorkloadError> {
+                self.load(db, loading, observer)
+            }
+
+            fn run(
+                &self,
+                db: &Db,
+                options: RunOptions,
+                observer: &mut dyn FnMut(RunProgress<'_>) -> bool,
+            ) -> Result<Report, WorkloadError> {
+                driver::run(db, self, options, observer)
+            }
+
+            fn check(&self, db: &Db) -> Result<Vec<Condition>, WorkloadError> {
+                self.check(db)
+            }
+        }
+    )+};
+}
+
+opened!(LinkBench, Tpcc, Ycsb);

@@ -1,10 +1,10 @@
 //! The LinkBench-like workload as a bench.
 
-use frostline_db::{Db, Table};
+use frostline_db::Db;
+use frostline_workload::Contents;
 use frostline_workload::linkbench::{LinkBench, LinkBenchOptions};
-use frostline_workload::{Condition, Contents, LoadProgress, Loading};
 
-use super::benchmark::{Benchmark, WorkloadError};
+use super::benchmark::{Benchmark, Opened, WorkloadError};
 
 /// Bytes of pages for a node and its links: 402 were measured.
 const OF_NODE: u64 = 480;
@@ -13,9 +13,9 @@ const OF_NODE: u64 = 480;
 const GROWN: u64 = 32;
 
 impl Benchmark for LinkBenchOptions {
-    type Opened = LinkBench<Table>;
-
-    const RATE: u64 = 1_000_000;
+    fn rate(&self) -> u64 {
+        1_000_000
+    }
 
     fn describe(&self) -> String {
         format!("linkbench, {} nodes", self.nodes)
@@ -37,21 +37,7 @@ impl Benchmark for LinkBenchOptions {
         self.contents()
     }
 
-    fn open(&self, db: &Db) -> Result<LinkBench<Table>, WorkloadError> {
-        LinkBench::open(db, *self)
-    }
-
-    fn load(
-        &self,
-        opened: &LinkBench<Table>,
-        db: &Db,
-        loading: Loading,
-        observer: &mut dyn FnMut(LoadProgress) -> bool,
-    ) -> Result<LoadProgress, WorkloadError> {
-        opened.load(db, loading, observer)
-    }
-
-    fn check(&self, opened: &LinkBench<Table>, db: &Db) -> Result<Vec<Condition>, WorkloadError> {
-        opened.check(db)
+    fn open(&self, db: &Db) -> Result<Box<dyn Opened>, WorkloadError> {
+        Ok(Box::new(LinkBench::open(db, *self)?))
     }
 }

@@ -26,7 +26,7 @@ use crate::watching::listen;
 use crate::{Error, Result, check_gp};
 
 pub use bench::DatabaseBench;
-pub use benchmark::{Benchmark, WorkloadError};
+pub use benchmark::{Benchmark, Opened, WorkloadError};
 pub use replay::Replay;
 pub use report::{
     ConditionRow, DatabaseReport, DatabaseRun, DatabaseSetup, DeviceBytes, KindRow, Space,
@@ -41,7 +41,7 @@ impl DatabaseBench {
     /// # Errors
     /// A scheme, device, database or trace that can't be used in the given way; an error of these
     /// during the run.
-    pub fn run<B: Benchmark>(&self, workload: &B, monitor: &dyn Monitor) -> Result<DatabaseReport> {
+    pub fn run(&self, workload: &dyn Benchmark, monitor: &dyn Monitor) -> Result<DatabaseReport> {
         self.check_options()?;
         let server = listen(self.metrics, monitor)?;
         let one = Run { bench: self, workload, monitor, server: server.as_ref() };

@@ -23,18 +23,18 @@ use crate::watching::watched;
 use crate::{Error, Result};
 
 /// One run on one device.
-pub(super) struct Run<'a, B> {
+pub(super) struct Run<'a> {
     /// The options.
     pub(super) bench: &'a DatabaseBench,
     /// The workload.
-    pub(super) workload: &'a B,
+    pub(super) workload: &'a dyn Benchmark,
     /// Follows the run, and may stop it.
     pub(super) monitor: &'a dyn Monitor,
     /// Answers those who watch it, if there is a server.
     pub(super) server: Option<&'a Server>,
 }
 
-impl<B: Benchmark> Run<'_, B> {
+impl Run<'_> {
     /// Runs the workload on the databases of a device. `None` if it was stopped before they were
     /// loaded.
     pub(super) fn on(&self, device: &Arc<dyn Device>) -> Result<Option<MeasuredDatabase>> {
@@ -137,7 +137,7 @@ impl<B: Benchmark> Run<'_, B> {
         &self.bench.device.uri
     }
 
-    fn tenants<'i>(&self, instances: &'i Databases) -> Result<Vec<Tenant<'i, B>>> {
+    fn tenants<'i>(&self, instances: &'i Databases) -> Result<Vec<Tenant<'i>>> {
         let tenant = |(n, db)| {
             let opened = self.workload.open(db).map_err(Error::workload(self.uri()))?;
             Ok(Tenant { db, opened, seed: self.bench.seed.wrapping_add(n) })
@@ -146,7 +146,7 @@ impl<B: Benchmark> Run<'_, B> {
     }
 
     /// Fills the tables; returns false if loading was stopped.
-    fn load(&self, tenants: &[Tenant<'_, B>]) -> Result<bool> {
+    fn load(&self, tenants: &[Tenant<'_>]) -> Result<bool> {
         for (n, tenant) in (0..).zip(tenants) {
             let loading = Loading { threads: self.bench.threads.into(), seed: tenant.seed };
             let mut observer = |loaded: LoadProgress| {
@@ -155,7 +155,7 @@ impl<B: Benchmark> Run<'_, B> {
                 self.monitor.on(Event::Progress { what: "loading", done, of });
                 !self.monitor.is_stopped()
             };
-            let loaded = self.workload.load(&tenant.opened, tenant.db, loading, &mut observer);
+            let loaded = tenant.opened.load(tenant.db, loading, &mut observer);
             let loaded = loaded.map_err(Error::workload(self.uri()))?;
             if self.monitor.is_stopped() || !loaded.is_complete() {
                 return Ok(false);
@@ -196,10 +196,9 @@ impl<B: Benchmark> Run<'_, B> {
         Ok(Space { space_bytes: in_use.map(|zone| zone.capacity).sum(), data_bytes })
     }
 
-    fn check(&self, tenants: &[Tenant<'_, B>]) -> Result<Vec<Vec<Condition>>> {
-        let check = |tenant: &Tenant<'_, B>| {
-            let checked = self.workload.check(&tenant.opened, tenant.db);
-            checked.map_err(Error::workload(self.uri()))
+    fn check(&self, tenants: &[Tenant<'_>]) -> Result<Vec<Vec<Condition>>> {
+        let check = |tenant: &Tenant<'_>| {
+            tenant.opened.check(tenant.db).map_err(Error::workload(self.uri()))
         };
         tenants.iter().map(check).collect()
     }

@@ -37,9 +37,9 @@ impl DatabaseBench {
 
     /// The device, with fresh databases on it unless the existing ones are to be kept. `is_ours` is
     /// true if an earlier run of the same bench made its content.
-    pub(super) fn prepare<B: Benchmark>(
+    pub(super) fn prepare(
         &self,
-        workload: &B,
+        workload: &dyn Benchmark,
         scheme: &str,
         is_ours: bool,
     ) -> Result<Arc<dyn Device>> {
@@ -133,12 +133,12 @@ impl DatabaseBench {
         Err(Error::SmallDevice { uri: uri.clone(), has: device.geometry().to_string(), wanted })
     }
 
-    fn room<B: Benchmark>(&self, workload: &B) -> Room {
+    fn room(&self, workload: &dyn Benchmark) -> Room {
         Room {
             tenants: u64::from(self.tenants),
             loaded: workload.loaded_bytes(),
             grown: workload.grown_bytes(),
-            rate: B::RATE,
+            rate: workload.rate(),
             transactions: self.transactions,
             seconds: self.run_seconds(),
             threads: u64::from(self.threads),

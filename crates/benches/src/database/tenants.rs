@@ -6,24 +6,24 @@ use std::thread;
 use std::time::Duration;
 
 use frostline_db::Db;
-use frostline_workload::driver::{Report, RunOptions, run};
+use frostline_workload::driver::{Report, RunOptions};
 
-use super::benchmark::{Benchmark, WorkloadError};
+use super::benchmark::{Opened, WorkloadError};
 
 /// A database and the workload over its tables.
-pub(super) struct Tenant<'d, B: Benchmark> {
+pub(super) struct Tenant<'d> {
     /// The database.
     pub(super) db: &'d Db,
     /// The workload.
-    pub(super) opened: B::Opened,
+    pub(super) opened: Box<dyn Opened>,
     /// The seed of this tenant's sequence of operations.
     pub(super) seed: u64,
 }
 
 /// Runs all tenants at once. About once a second it calls `tick` with the time since the beginning
 /// and the transactions done so far, by kind; if `tick` returns false, all end.
-pub(super) fn run_all<B: Benchmark>(
-    tenants: &[Tenant<'_, B>],
+pub(super) fn run_all(
+    tenants: &[Tenant<'_>],
     options: RunOptions,
     mut tick: impl FnMut(Duration, &[u64]) -> bool,
 ) -> Result<Vec<Report>, WorkloadError> {
@@ -33,7 +33,7 @@ pub(super) fn run_all<B: Benchmark>(
         let _stop = StopOnPanic(&stop);
         let tenant = &tenants[n];
         let options = RunOptions { seed: tenant.seed, ..options };
-        let report = run(tenant.db, &tenant.opened, options, |progress| {
+        let report = tenant.opened.run(tenant.db, options, &mut |progress| {
             done.set(n, progress.done);
             if !tick(progress.elapsed) {
                 stop.store(true, Relaxed);

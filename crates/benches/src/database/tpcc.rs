@@ -1,10 +1,10 @@
 //! TPC-C as a bench.
 
-use frostline_db::{Db, Table};
+use frostline_db::Db;
+use frostline_workload::Contents;
 use frostline_workload::tpcc::{NEW_ORDER, Scale, Tpcc, TpccOptions};
-use frostline_workload::{Condition, Contents, LoadProgress, Loading};
 
-use super::benchmark::{Benchmark, WorkloadError};
+use super::benchmark::{Benchmark, Opened, WorkloadError};
 
 /// Bytes of a warehouse's pages for the items; below, those for the customers of all its districts.
 /// 41 MiB and 44 MiB were measured.
@@ -15,9 +15,9 @@ const OF_CUSTOMERS: u64 = 46 << 20;
 const GROWN: u64 = 544;
 
 impl Benchmark for TpccOptions {
-    type Opened = Tpcc<Table>;
-
-    const RATE: u64 = 50_000;
+    fn rate(&self) -> u64 {
+        50_000
+    }
 
     fn describe(&self) -> String {
         let Scale { warehouses, items, customers } = self.scale;
@@ -49,21 +49,7 @@ impl Benchmark for TpccOptions {
         self.contents()
     }
 
-    fn open(&self, db: &Db) -> Result<Tpcc<Table>, WorkloadError> {
-        Tpcc::open(db, *self)
-    }
-
-    fn load(
-        &self,
-        opened: &Tpcc<Table>,
-        db: &Db,
-        loading: Loading,
-        observer: &mut dyn FnMut(LoadProgress) -> bool,
-    ) -> Result<LoadProgress, WorkloadError> {
-        opened.load(db, loading, observer)
-    }
-
-    fn check(&self, opened: &Tpcc<Table>, db: &Db) -> Result<Vec<Condition>, WorkloadError> {
-        opened.check(db)
+    fn open(&self, db: &Db) -> Result<Box<dyn Opened>, WorkloadError> {
+        Ok(Box::new(Tpcc::open(db, *self)?))
     }
 }

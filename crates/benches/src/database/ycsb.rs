@@ -1,10 +1,10 @@
 //! YCSB as a bench.
 
-use frostline_db::{Db, Table};
+use frostline_db::Db;
+use frostline_workload::Contents;
 use frostline_workload::ycsb::{LoadOrder, NamedMix, Ycsb, YcsbOptions};
-use frostline_workload::{Condition, Contents, LoadProgress, Loading};
 
-use super::benchmark::{Benchmark, WorkloadError};
+use super::benchmark::{Benchmark, Opened, WorkloadError};
 
 /// Bytes of a record in addition to its value; below, bytes of a page in addition to its records.
 const BESIDE: u64 = 24;
@@ -47,9 +47,9 @@ impl YcsbBench {
 }
 
 impl Benchmark for YcsbBench {
-    type Opened = Ycsb<Table>;
-
-    const RATE: u64 = 1_000_000;
+    fn rate(&self) -> u64 {
+        1_000_000
+    }
 
     fn describe(&self) -> String {
         let YcsbOptions { distribution, records, value_bytes, .. } = self.options;
@@ -87,21 +87,7 @@ impl Benchmark for YcsbBench {
         self.options.contents()
     }
 
-    fn open(&self, db: &Db) -> Result<Ycsb<Table>, WorkloadError> {
-        Ycsb::open(db, self.options)
-    }
-
-    fn load(
-        &self,
-        opened: &Ycsb<Table>,
-        db: &Db,
-        loading: Loading,
-        observer: &mut dyn FnMut(LoadProgress) -> bool,
-    ) -> Result<LoadProgress, WorkloadError> {
-        opened.load(db, loading, observer)
-    }
-
-    fn check(&self, opened: &Ycsb<Table>, db: &Db) -> Result<Vec<Condition>, WorkloadError> {
-        opened.check(db)
+    fn open(&self, db: &Db) -> Result<Box<dyn Opened>, WorkloadError> {
+        Ok(Box::new(Ycsb::open(db, self.options)?))
     }
 }

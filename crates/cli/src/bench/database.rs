@@ -17,7 +17,7 @@ use crate::output;
 pub(super) fn run(
     command: &'static str,
     args: &DatabaseArgs,
-    workload: &impl Benchmark,
+    workload: &dyn Benchmark,
     all_figures: bool,
 ) -> Result<String, Failure> {
     let outputs = args.json.as_deref().into_iter().chain(args.record.as_deref());

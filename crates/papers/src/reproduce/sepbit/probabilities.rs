@@ -1,5 +1,7 @@
 //! The probabilities of sections 3.2 and 3.3 under Zipf's law, by summation over all pages.
 
+use frostline_trace::ZipfLaw;
+
 use crate::Result;
 use crate::reproduce::session::Session;
 use crate::reproduce::tables::{Cell, ReportTable};
@@ -17,54 +19,9 @@ const LIFESPANS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
 const AGES: [f64; 5] = [2.0, 4.0, 8.0, 16.0, 32.0];
 const RESIDUAL: [f64; 3] = [2.0, 4.0, 8.0];
 
-/// Writes to pages whose popularity follows Zipf's law, each independent of the others.
-pub(super) struct Zipf {
-    /// The probability of each page, the most popular first.
-    shares: Vec<f64>,
-}
-
-impl Zipf {
-    /// Writes to `pages` pages with this exponent.
-    pub(super) fn new(pages: u32, alpha: f64) -> Zipf {
-        let mut shares: Vec<f64> = (1..=pages).map(|rank| f64::from(rank).powf(-alpha)).collect();
-        // Summed from the smallest on, so that rounding errors are small.
-        let all: f64 = shares.iter().rev().sum();
-        shares.iter_mut().for_each(|share| *share /= all);
-        Zipf { shares }
-    }
-
-    /// The mean over all writes of a function of probabilities: for each of `times`, the
-    /// probability that the page is not written by that many writes in a row.
-    fn mean<const N: usize>(&self, times: [f64; N], of: impl Fn([f64; N]) -> f64) -> f64 {
-        let each = self.shares.iter().rev().map(|&share| {
-            let spared = (-share).ln_1p();
-            share * of(times.map(|time| (time * spared).exp()))
-        });
-        each.sum()
-    }
-
-    /// The probability that a page written now dies within `lifespan`, if the previous version died
-    /// within `previous`.
-    pub(super) fn dies_soon_again(&self, lifespan: f64, previous: f64) -> f64 {
-        let both = self.mean([lifespan, previous], |[u, v]| (1.0 - u) * (1.0 - v));
-        both / self.mean([previous], |[v]| 1.0 - v)
-    }
-
-    /// The probability that a page of this age dies within `residual`.
-    pub(super) fn dies_after_age(&self, age: f64, residual: f64) -> f64 {
-        let within = self.mean([age, age + residual], |[aged, later]| aged - later);
-        within / self.mean([age], |[aged]| aged)
-    }
-
-    /// The share of the writes that go to the most written fifth of the pages.
-    pub(super) fn top_share(&self) -> f64 {
-        self.shares[..self.shares.len() / 5].iter().rev().sum()
-    }
-}
-
 /// The tables of figures 8 and 10.
 pub(super) fn tables(_: &Session<'_>) -> Result<Vec<ReportTable>> {
-    let laws = ALPHAS.map(|alpha| Zipf::new(PAGES, alpha));
+    let laws = ALPHAS.map(|alpha| ZipfLaw::new(PAGES, alpha));
     let skewed = &laws[ALPHAS.len() - 1];
     Ok(vec![
         ReportTable {
@@ -122,7 +79,7 @@ pub(super) fn tables(_: &Session<'_>) -> Result<Vec<ReportTable>> {
 pub(super) fn top_shares(_: &Session<'_>) -> Result<Vec<ReportTable>> {
     const TOLD: [&str; 6] = ["20 %", "27.6 %", "38.1 %", "52.4 %", "71.1 %", "89.5 %"];
     let row = |(alpha, told): (f64, &str)| {
-        let share = Zipf::new(PAGES, alpha).top_share();
+        let share = ZipfLaw::new(PAGES, alpha).top_share();
         vec![Cell::text(format!("{alpha:.1}")), shown(share), Cell::text(told)]
     };
     Ok(vec![ReportTable {
@@ -156,8 +113,6 @@ fn shown(share: f64) -> Cell {
 
 #[cfg(test)]
 mod tests {
-    use frostline_trace::{AccessPattern, Spec, generate};
-
     use super::*;
 
     /// A share in percent, rounded like the paper's.
@@ -168,7 +123,7 @@ mod tests {
     #[test]
     fn the_numbers_in_the_paper_s_text_come_out_for_its_working_set() {
         // The paper has 41.2 where the result is 41.26, and 26.4 for its difference to 14.9.
-        let skewed = Zipf::new(PAGES, 1.0);
+        let skewed = ZipfLaw::new(PAGES, 1.0);
         assert_eq!(percent(skewed.dies_soon_again(0.25 * GIB, 4.0 * GIB)), 77.1);
         assert_eq!(percent(skewed.dies_soon_again(GIB, 4.0 * GIB)), 87.1);
         let (young, old) = (
@@ -177,39 +132,12 @@ mod tests {
         );
         assert_eq!((percent(young), percent(old), percent(young - old)), (41.3, 14.9, 26.4));
         assert_eq!(percent(skewed.top_share()), 89.5);
-        let flat = Zipf::new(PAGES, 0.0);
+        let flat = ZipfLaw::new(PAGES, 0.0);
         assert_eq!(percent(flat.dies_soon_again(GIB, GIB)), 9.5);
         assert_eq!(percent(flat.top_share()), 20.0);
-        let mild = Zipf::new(PAGES, 0.2);
+        let mild = ZipfLaw::new(PAGES, 0.2);
         let fall =
             mild.dies_after_age(2.0 * GIB, 8.0 * GIB) - mild.dies_after_age(32.0 * GIB, 8.0 * GIB);
         assert_eq!(percent(fall), 3.5);
-    }
-
-    #[test]
-    fn drawing_pages_finds_the_same_probabilities() {
-        const N: u32 = 1000;
-        let law = Zipf::new(N, 0.8);
-        let kind = AccessPattern::Zipf { alpha: 0.8 };
-        let spec = Spec { kind, pages: N, writes: 400_000, fill: false, seed: 1 };
-        let draws: Vec<usize> = generate(&spec).unwrap().map(|page| page as usize).collect();
-        let mut next = vec![None; N as usize];
-        let mut lifespans = vec![None; draws.len()];
-        for (at, &page) in draws.iter().enumerate().rev() {
-            lifespans[at] = next[page].replace(at).map(|later: usize| later - at);
-        }
-        // A version and the next version of the same page, both of which have ended.
-        let pairs: Vec<(usize, usize)> = (0..draws.len())
-            .filter_map(|at| lifespans[at].and_then(|v| Some((v, lifespans[at + v]?))))
-            .collect();
-        let share = |of: &dyn Fn(&&(usize, usize)) -> bool,
-                     among: &dyn Fn(&&(usize, usize)) -> bool| {
-            let among: Vec<_> = pairs.iter().filter(among).collect();
-            among.iter().filter(|pair| of(pair)).count() as f64 / among.len() as f64
-        };
-        let again = share(&|(_, u)| *u <= 300, &|(v, _)| *v <= 100);
-        assert!((again - law.dies_soon_again(300.0, 100.0)).abs() < 0.01, "{again}");
-        let aged = share(&|(v, _)| *v <= 900, &|(v, _)| *v > 400);
-        assert!((aged - law.dies_after_age(400.0, 500.0)).abs() < 0.01, "{aged}");
     }
 }
