@@ -126,7 +126,7 @@ fn a_recorded_run_of_a_store_with_deltas_is_replayed_with_its_deltas_tails_merge
         let run =
             replayed_exactly(&scratch, &format!("{TPCC} {small} --log 32MiB --transactions 3000"));
         assert!(number(&run["relocations"]) > 1000 && number(&run["merges"]) > 100, "{run}");
-        let ycsb = "bench ycsb --records 24000 --buffer 512KiB --transactions 30000 -q";
+        let ycsb = "bench ycsb --records 24000 --buffer 512KiB --transactions 60000 -q";
         let run = replayed_exactly(&scratch, &format!("{ycsb} {small}"));
         assert!(number(&run["relocations"]) > 1000 && number(&run["merges"]) > 100, "{run}");
         assert_eq!(number(&run["merges"]), number(&run["deltas"]["merged"]));
