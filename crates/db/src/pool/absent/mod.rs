@@ -40,7 +40,7 @@ use crate::DbError;
 use crate::mvcc::{Change, Lookup};
 use crate::node::{Node, PAGE_BYTES};
 use delta::Delta;
-use slots::{CLASSES, Order, SLOT_BYTES, Slots};
+use slots::Slots;
 
 /// Shards of the cache, each with a lock.
 const SHARDS: usize = 16;
@@ -50,6 +50,22 @@ const NAMED: usize = 2;
 
 /// Bytes of waiting rows of a class of pages.
 const CLASS_BYTES: usize = 64;
+
+/// Classes of pages by the bytes of rows that they lack.
+const CLASSES: u8 = 32;
+
+/// The order of deltas that wait: those that came last are first.
+const DELTAS: u8 = 0;
+
+/// The order of rows that their page has: those that were used last are first. Rows that their page
+/// lacks are in the order of their class behind it: those that came into it last are first.
+const KNOWN: u8 = 0;
+
+/// Bytes of a delta's slot.
+const DELTA_SLOT: usize = Slots::<Delta>::BYTES;
+
+/// Bytes of a slot of rows.
+const ROWS_SLOT: usize = Slots::<Rows>::BYTES;
 
 /// If rows that wait take more of the memory that deltas leave to rows, most deltas are written.
 const MOST_WAITING: (usize, usize) = (3, 4);
@@ -93,16 +109,17 @@ pub(crate) struct AbsentCache {
     overfull: Arc<AtomicUsize>,
 }
 
-#[derive(Default)]
 struct Shard {
     state: Mutex<State>,
     /// A delta is not in use any more.
     released: Condvar,
 }
 
-#[derive(Default)]
 struct State {
-    slots: Slots,
+    /// Deltas, by page.
+    deltas: Slots<Delta>,
+    /// Rows, by page.
+    rows: Slots<Rows>,
     /// Memory and room of all parts.
     taken: Taken,
     /// Pages of all shards that perhaps are overfull.
@@ -149,13 +166,6 @@ impl SubAssign for Taken {
     }
 }
 
-/// The parts of one page.
-#[derive(Default)]
-struct Parts {
-    delta: Delta,
-    rows: Rows,
-}
-
 /// What has to go so that all parts take no more memory than they may.
 #[derive(Default)]
 pub(crate) struct Excess {
@@ -165,91 +175,123 @@ pub(crate) struct Excess {
     pub lacking: Vec<u32>,
 }
 
-impl Parts {
-    fn memory_bytes(&self) -> usize {
-        SLOT_BYTES + self.delta.memory_bytes() + self.rows.heap_bytes()
-    }
+/// A part of the memory of the cache that goes next.
+enum Leaving {
+    /// A delta that waits.
+    Delta(u32),
+    /// Rows that their page has.
+    Known(u32),
+    /// Rows that their page lacks.
+    Waiting(u32),
+}
 
-    fn taken(&self) -> Taken {
-        if self.delta.is_none() && self.rows.is_empty() {
-            return Taken::default();
+/// Memory and room of rows, without the room that a delta beside them needs if none waits.
+fn taken_by(rows: &Rows) -> Taken {
+    if rows.is_empty() {
+        return Taken::default();
+    }
+    let bytes = ROWS_SLOT + rows.heap_bytes();
+    if !rows.is_dirty() {
+        return Taken { bytes, ..Taken::default() };
+    }
+    let room = (WAITING_ROOM + rows.waiting_bytes()).min(PAGE_BYTES);
+    let other = if rows.are_overfull() { PAGE_BYTES } else { 0 };
+    Taken { bytes, delta_bytes: 0, waiting_bytes: bytes, room: room + other }
+}
+
+/// The order of rows.
+fn order_of(rows: &Rows) -> Option<u8> {
+    match (rows.is_empty(), rows.is_dirty()) {
+        (true, _) => None,
+        (false, false) => Some(KNOWN),
+        (false, true) => {
+            let class = rows.waiting_bytes() / CLASS_BYTES;
+            Some(KNOWN + 1 + class.min(usize::from(CLASSES) - 1) as u8)
         }
-        let (waiting_bytes, room) = match (self.rows.is_dirty(), self.delta.is_none()) {
-            (true, _) => {
-                let room = (WAITING_ROOM + self.rows.waiting_bytes()).min(PAGE_BYTES);
-                let other = if self.rows.are_overfull() { PAGE_BYTES } else { 0 };
-                (SLOT_BYTES + self.rows.heap_bytes(), room + other)
-            }
-            (false, false) => (0, DELTA_ROOM),
-            (false, true) => (0, 0),
-        };
-        let (bytes, delta_bytes) = (self.memory_bytes(), self.delta.memory_bytes());
-        Taken { bytes, delta_bytes, waiting_bytes, room }
-    }
-
-    /// The order of the rows.
-    fn order(&self) -> Option<Order> {
-        match (self.rows.is_empty(), self.rows.is_dirty()) {
-            (true, _) => None,
-            (false, false) => Some(Order::Rows),
-            (false, true) => {
-                let class = self.rows.waiting_bytes() / CLASS_BYTES;
-                Some(Order::Waiting(class.min(usize::from(CLASSES) - 1) as u8))
-            }
-        }
-    }
-
-    fn dirty_from(&self) -> u64 {
-        self.delta.dirty_from().min(self.rows.dirty_from())
     }
 }
 
 impl State {
-    /// Changes the parts in a slot, which is in the order of deltas if one waits, in one of rows if
-    /// there are some, and free if there is neither.
-    fn change<T>(&mut self, slot: u32, change: impl FnOnce(&mut Parts) -> T) -> T {
-        let parts = self.slots.parts_mut(slot);
-        let before = Taken { bytes: parts.memory_bytes(), ..parts.taken() };
-        let was_overfull = parts.rows.are_overfull();
-        let changed = change(parts);
-        match (was_overfull, parts.rows.are_overfull()) {
-            (false, true) => _ = self.overfull.fetch_add(1, Relaxed),
-            (true, false) => _ = self.overfull.fetch_sub(1, Relaxed),
-            _ => {}
+    fn new(overfull: Arc<AtomicUsize>) -> Self {
+        let (deltas, rows) = (Slots::new(DELTAS + 1), Slots::new(KNOWN + 1 + CLASSES));
+        State { deltas, rows, taken: Taken::default(), overfull }
+    }
+
+    /// Changes the delta in a slot, which is in the order of those that wait if it does, and free if
+    /// there is none.
+    fn change_delta<T>(&mut self, slot: u32, change: impl FnOnce(&mut Delta) -> T) -> T {
+        let delta = self.deltas.part_mut(slot);
+        let (was_none, before) = (delta.is_none(), delta.memory_bytes());
+        let changed = change(delta);
+        let (is_none, is_here, after) = (delta.is_none(), delta.is_here(), delta.memory_bytes());
+        let page = self.deltas.page(slot);
+        let taken = |is_none, bytes| match is_none {
+            true => Taken::default(),
+            false => Taken { bytes, delta_bytes: bytes, ..Taken::default() },
+        };
+        self.taken += taken(is_none, DELTA_SLOT + after);
+        self.taken -= taken(was_none, DELTA_SLOT + before);
+        if was_none != is_none && !self.rows.of_page(page).is_some_and(Rows::is_dirty) {
+            match is_none {
+                true => self.taken.room -= DELTA_ROOM,
+                false => self.taken.room += DELTA_ROOM,
+            }
         }
-        let (after, has_delta, order) = (parts.taken(), parts.delta.is_here(), parts.order());
-        self.taken += after;
-        self.taken -= before;
-        if after.bytes == 0 {
-            self.slots.remove(slot);
-        } else {
-            self.slots.set_delta(slot, has_delta);
-            self.slots.set_rows(slot, order);
+        match is_none {
+            true => self.deltas.remove(slot),
+            false => self.deltas.set_order(slot, is_here.then_some(DELTAS)),
         }
         changed
     }
 
-    /// Changes the parts of a page, if there are any.
-    fn alter<T>(&mut self, page: u32, alter: impl FnOnce(&mut Parts) -> T) -> Option<T> {
-        let slot = self.slots.find(page)?;
-        Some(self.change(slot, alter))
+    /// Changes the rows in a slot, which is in one of their orders if there are some, and free if
+    /// there are none.
+    fn change_rows<T>(&mut self, slot: u32, change: impl FnOnce(&mut Rows) -> T) -> T {
+        let rows = self.rows.part_mut(slot);
+        let (before, was_dirty, was_overfull) =
+            (taken_by(rows), rows.is_dirty(), rows.are_overfull());
+        let changed = change(rows);
+        match (was_overfull, rows.are_overfull()) {
+            (false, true) => _ = self.overfull.fetch_add(1, Relaxed),
+            (true, false) => _ = self.overfull.fetch_sub(1, Relaxed),
+            _ => {}
+        }
+        let (after, is_dirty, order) = (taken_by(rows), rows.is_dirty(), order_of(rows));
+        self.taken += after;
+        self.taken -= before;
+        // Rows that wait have room for a delta in theirs.
+        if was_dirty != is_dirty && self.deltas.find(self.rows.page(slot)).is_some() {
+            match is_dirty {
+                true => self.taken.room -= DELTA_ROOM,
+                false => self.taken.room += DELTA_ROOM,
+            }
+        }
+        match order {
+            None => self.rows.remove(slot),
+            order => self.rows.set_order(slot, order),
+        }
+        changed
     }
 
-    /// A slot for a page, which may have had none.
-    fn slot(&mut self, page: u32) -> u32 {
-        let before = self.slots.len();
-        let slot = self.slots.find_or_add(page);
-        if self.slots.len() > before {
-            self.taken.bytes += SLOT_BYTES;
-        }
-        slot
+    /// Changes the delta of a page, if it has one.
+    fn alter_delta<T>(&mut self, page: u32, alter: impl FnOnce(&mut Delta) -> T) -> Option<T> {
+        let slot = self.deltas.find(page)?;
+        Some(self.change_delta(slot, alter))
+    }
+
+    /// Changes the rows of a page, if it has some.
+    fn alter_rows<T>(&mut self, page: u32, alter: impl FnOnce(&mut Rows) -> T) -> Option<T> {
+        let slot = self.rows.find(page)?;
+        Some(self.change_rows(slot, alter))
     }
 
     /// The rows of a page, which are the last ones used.
     fn use_rows(&mut self, page: u32) -> Option<&mut Rows> {
-        let slot = self.slots.find(page)?;
-        self.slots.use_rows(slot);
-        Some(&mut self.slots.parts_mut(slot).rows)
+        let slot = self.rows.find(page)?;
+        if self.rows.order(slot) == Some(KNOWN) {
+            self.rows.make_first(slot);
+        }
+        Some(self.rows.part_mut(slot))
     }
 }
 
@@ -258,8 +300,8 @@ impl AbsentCache {
     pub(crate) fn new(most_bytes: usize, delta_bytes: usize) -> Self {
         let overfull = Arc::default();
         let shard = |_| {
-            let state = State { overfull: Arc::clone(&overfull), ..State::default() };
-            Shard { state: state.into(), ..Shard::default() }
+            let state = State::new(Arc::clone(&overfull)).into();
+            Shard { state, released: Condvar::new() }
         };
         let shards = (0..SHARDS).map(shard).collect();
         let (most_bytes, most_overfull) = (most_bytes.into(), 0.into());
@@ -336,8 +378,7 @@ impl AbsentCache {
     /// True if a change of a record waits for the page.
     pub(crate) fn has_waiting(&self, page: u32, key: &[u8]) -> bool {
         let state = self.state(page);
-        let slot = state.slots.find(page);
-        slot.is_some_and(|slot| state.slots.parts(slot).rows.has_waiting(key))
+        state.rows.of_page(page).is_some_and(|rows| rows.has_waiting(key))
     }
 
     /// Makes the change of a record that the log has at `position`, after `keep` got a function
@@ -354,9 +395,9 @@ impl AbsentCache {
         let most_bytes = self.most_bytes();
         let mut state = self.state(page);
         let room = room().filter(|_| most_bytes > 0)?;
-        let slot = state.slot(page);
-        let room = self.with_split(room, Some(&state.slots.parts(slot).rows));
-        if !state.change(slot, |parts| parts.rows.change(key, change, room, keep)) {
+        let slot = state.rows.find_or_add(page);
+        let room = self.with_split(room, Some(state.rows.part(slot)));
+        if !state.change_rows(slot, |rows| rows.change(key, change, room, keep)) {
             return None;
         }
         let is_short = state.taken.bytes > most_bytes / SHARDS || self.are_many_overfull();
@@ -378,7 +419,7 @@ impl AbsentCache {
     ) -> bool {
         let Some(room) = room.filter(|_| self.most_bytes() > 0) else { return false };
         let state = self.state(page);
-        let rows = state.slots.find(page).map(|slot| &state.slots.parts(slot).rows);
+        let rows = state.rows.of_page(page);
         let room = self.with_split(room, rows);
         match rows {
             Some(rows) => rows.can_change(key, change, room),
@@ -390,9 +431,9 @@ impl AbsentCache {
     pub(crate) fn note(&self, page: u32, key: &[u8]) {
         if self.most_bytes() > 0 {
             let mut state = self.state(page);
-            let slot = state.slot(page);
-            state.change(slot, |parts| parts.rows.note(key));
-            state.slots.use_rows(slot);
+            let slot = state.rows.find_or_add(page);
+            state.change_rows(slot, |rows| rows.note(key));
+            state.use_rows(page);
         }
     }
 
@@ -401,13 +442,13 @@ impl AbsentCache {
     pub(crate) fn keep(&self, page: u32, node: Node<'_>, delta: Option<CachedDelta>) {
         let mut state = self.state(page);
         if let Some(delta) = delta {
-            let slot = state.slot(page);
-            state.change(slot, |parts| parts.delta.keep(delta));
+            let slot = state.deltas.find_or_add(page);
+            state.change_delta(slot, |place| place.keep(delta));
         }
-        state.alter(page, |parts| {
+        state.alter_rows(page, |rows| {
             // A page that had no room for what waits leaves as it came.
-            if !parts.rows.is_empty() && !parts.rows.is_dirty() {
-                parts.rows.take_values(node);
+            if !rows.is_dirty() {
+                rows.take_values(node);
             }
         });
     }
@@ -417,10 +458,10 @@ impl AbsentCache {
     pub(crate) fn borrow(&self, page: u32) -> Option<CachedDelta> {
         let shard = self.shard(page);
         let mut state = shard.state.lock();
-        while state.alter(page, |parts| parts.delta.is_in_use())? {
+        while state.deltas.of_page(page)?.is_in_use() {
             shard.released.wait(&mut state);
         }
-        state.alter(page, |parts| parts.delta.borrow())?
+        state.alter_delta(page, Delta::borrow)?
     }
 
     /// The delta of a page stays, as the page could not be read.
@@ -435,7 +476,7 @@ impl AbsentCache {
 
     fn end_use(&self, page: u32, left: Option<CachedDelta>) {
         let shard = self.shard(page);
-        shard.state.lock().alter(page, |parts| parts.delta.end_use(left));
+        shard.state.lock().alter_delta(page, |delta| delta.end_use(left));
         shard.released.notify_all();
     }
 
@@ -448,13 +489,12 @@ impl AbsentCache {
         give: impl FnOnce(Option<&Rows>) -> Result<bool, DbError>,
     ) -> Result<bool, DbError> {
         let mut state = self.state(page);
-        let parts = state.slots.find(page).map(|slot| state.slots.parts(slot));
-        debug_assert!(parts.is_none_or(|parts| !parts.delta.is_here()), "it was borrowed");
-        let has_all = give(parts.map(|parts| &parts.rows).filter(|rows| rows.is_dirty()))?;
-        state.alter(page, |parts| {
-            parts.delta = Delta::default();
+        debug_assert!(!state.deltas.of_page(page).is_some_and(Delta::is_here), "it was borrowed");
+        let has_all = give(state.rows.of_page(page).filter(|rows| rows.is_dirty()))?;
+        state.alter_delta(page, std::mem::take);
+        state.alter_rows(page, |rows| {
             if has_all {
-                parts.rows.drop_values();
+                rows.drop_values();
             }
         });
         Ok(has_all)
@@ -462,19 +502,18 @@ impl AbsentCache {
 
     /// The log position of the first change of rows that a page lacks; [`CLEAN`] if it lacks none.
     pub(crate) fn lacks_from(&self, page: u32) -> u64 {
-        let state = self.state(page);
-        state.slots.find(page).map_or(CLEAN, |slot| state.slots.parts(slot).rows.dirty_from())
+        self.state(page).rows.of_page(page).map_or(CLEAN, Rows::dirty_from)
     }
 
     /// A page that lacks changes of rows was split: those from `separator` on wait for the other
     /// page. The latches of both are held, and their frames need the log for these changes.
     pub(crate) fn split(&self, page: u32, separator: &[u8], other: u32) {
         let mut moved = Rows::default();
-        self.state(page).alter(page, |parts| moved = parts.rows.split_off(separator));
+        self.state(page).alter_rows(page, |rows| moved = rows.split_off(separator));
         if !moved.is_empty() {
             let mut state = self.state(other);
-            let slot = state.slot(other);
-            state.change(slot, |parts| parts.rows = moved);
+            let slot = state.rows.find_or_add(other);
+            state.change_rows(slot, |rows| *rows = moved);
         }
     }
 
@@ -483,27 +522,26 @@ impl AbsentCache {
     pub(crate) fn forget(&self, page: u32, keep_log: impl FnOnce(u64)) {
         let shard = self.shard(page);
         let mut state = shard.state.lock();
-        while state.alter(page, |parts| parts.delta.is_in_use()) == Some(true) {
+        while state.deltas.of_page(page).is_some_and(Delta::is_in_use) {
             shard.released.wait(&mut state);
         }
-        state.alter(page, |parts| {
-            let from = parts.dirty_from();
-            if from != CLEAN {
-                keep_log(from);
-            }
-            *parts = Parts::default();
-        });
+        let delta = state.alter_delta(page, std::mem::take).unwrap_or_default();
+        let rows = state.alter_rows(page, std::mem::take).unwrap_or_default();
+        let from = delta.dirty_from().min(rows.dirty_from());
+        if from != CLEAN {
+            keep_log(from);
+        }
     }
 
     /// Drops rows of a page, which is lost, or about to be freed. If some of them are changes,
     /// `keep_log` gets the log position of the first one before.
     pub(crate) fn drop_rows(&self, page: u32, keep_log: impl FnOnce(u64)) {
-        self.state(page).alter(page, |parts| {
-            let from = parts.rows.dirty_from();
+        self.state(page).alter_rows(page, |rows| {
+            let from = rows.dirty_from();
             if from != CLEAN {
                 keep_log(from);
             }
-            parts.rows = Rows::default();
+            *rows = Rows::default();
         });
     }
 
@@ -534,29 +572,32 @@ impl AbsentCache {
 
     /// A page that was named may be named again, if rows wait for it.
     pub(crate) fn rename(&self, page: u32) {
-        self.state(page).alter(page, |_| ());
+        self.state(page).alter_rows(page, |_| ());
     }
 
-    /// Pages with a delta that waits and needs the log from before `position`.
+    /// Pages with a delta that waits and needs the log from before `position`, those that need most
+    /// of it first.
     pub(crate) fn deltas_before(&self, position: u64) -> Vec<u32> {
-        self.pages_before(position, |parts| match parts.delta.is_here() {
-            true => parts.delta.dirty_from(),
-            false => CLEAN,
+        self.pages_before(position, |state, pages| {
+            let here = state.deltas.iter().filter(|(_, delta)| delta.is_here());
+            pages.extend(here.map(|(page, delta)| (delta.dirty_from(), page)));
         })
     }
 
-    /// Pages that lack changes of rows which need the log from before `position`.
+    /// Pages that lack changes of rows which need the log from before `position`, those that need
+    /// most of it first.
     pub(crate) fn rows_before(&self, position: u64) -> Vec<u32> {
-        self.pages_before(position, |parts| parts.rows.dirty_from())
+        self.pages_before(position, |state, pages| {
+            pages.extend(state.rows.iter().map(|(page, rows)| (rows.dirty_from(), page)));
+        })
     }
 
-    /// Pages whose parts need the log from before `position`, those that need most of it first.
-    fn pages_before(&self, position: u64, from: impl Fn(&Parts) -> u64) -> Vec<u32> {
+    fn pages_before(&self, position: u64, of: impl Fn(&State, &mut Vec<(u64, u32)>)) -> Vec<u32> {
         let mut pages = Vec::new();
         for shard in &self.shards {
-            let slots = &shard.state.lock().slots;
-            let froms = slots.iter().map(|(page, parts)| (from(parts), page));
-            pages.extend(froms.filter(|&(from, _)| from < position));
+            let mut of_shard = Vec::new();
+            of(&shard.state.lock(), &mut of_shard);
+            pages.extend(of_shard.into_iter().filter(|&(from, _)| from < position));
         }
         pages.sort_unstable();
         pages.into_iter().map(|(_, page)| page).collect()
@@ -564,7 +605,7 @@ impl AbsentCache {
 
     /// The delta of a page, to be written, unless it is in use.
     pub(crate) fn borrow_unused(&self, page: u32) -> Option<CachedDelta> {
-        self.state(page).alter(page, |parts| parts.delta.borrow())?
+        self.state(page).alter_delta(page, Delta::borrow)?
     }
 
     /// Bytes that pages with changes which are not on the device may come to take more there.
@@ -575,8 +616,10 @@ impl AbsentCache {
     /// The log position from which recovery would redo all changes; [`CLEAN`] if there are none.
     pub(crate) fn needs_log_from(&self) -> u64 {
         let of_shard = |shard: &Shard| {
-            let slots = &shard.state.lock().slots;
-            slots.iter().map(|(_, parts)| parts.dirty_from()).min()
+            let state = shard.state.lock();
+            let deltas = state.deltas.iter().map(|(_, delta)| delta.dirty_from()).min();
+            let rows = state.rows.iter().map(|(_, rows)| rows.dirty_from()).min();
+            deltas.into_iter().chain(rows).min()
         };
         self.shards.iter().filter_map(of_shard).min().unwrap_or(CLEAN)
     }
@@ -591,22 +634,21 @@ impl State {
         excess: &mut Excess,
     ) {
         let (first, mut leaving, mut leaving_deltas) = (excess.lacking.len(), 0, 0);
-        for _ in 0..2 * self.slots.len() {
+        for _ in 0..2 * (self.rows.len() + self.deltas.len()) {
             if self.taken.bytes <= share + leaving {
                 return;
             }
             match self.next_to_leave((share, deltas), leaving_deltas, durable) {
-                Some((Order::Deltas, slot)) if excess.deltas.len() < most => {
-                    let parts = self.slots.parts(slot);
-                    let bytes = parts.delta.memory_bytes();
+                Some(Leaving::Delta(slot)) if excess.deltas.len() < most => {
+                    let bytes = DELTA_SLOT + self.deltas.part(slot).memory_bytes();
                     leaving_deltas += bytes;
-                    leaving += bytes + if parts.rows.is_empty() { SLOT_BYTES } else { 0 };
-                    let page = self.slots.page(slot);
-                    let delta = self.change(slot, |parts| parts.delta.borrow());
+                    leaving += bytes;
+                    let page = self.deltas.page(slot);
+                    let delta = self.change_delta(slot, Delta::borrow);
                     excess.deltas.extend(delta.map(|delta| (page, delta)));
                 }
-                Some((Order::Rows, slot)) => self.drop_unused(slot),
-                Some((Order::Waiting(_), slot)) if excess.lacking.len() - first < NAMED => {
+                Some(Leaving::Known(slot)) => self.drop_unused(slot),
+                Some(Leaving::Waiting(slot)) if excess.lacking.len() - first < NAMED => {
                     leaving += self.name(slot, excess);
                 }
                 _ => return,
@@ -614,17 +656,19 @@ impl State {
         }
     }
 
-    /// The slot whose delta or rows go next, as so many bytes of deltas are about to leave.
+    /// The part that goes next, as so many bytes of deltas are about to leave.
     fn next_to_leave(
         &self,
         shares: (usize, usize),
         leaving: usize,
         durable: u64,
-    ) -> Option<(Order, u32)> {
-        let last = |order| self.slots.last(order).map(|slot| (order, slot));
-        let (delta, rows) = (last(Order::Deltas), last(Order::Rows));
-        let beyond = delta.filter(|_| self.taken.delta_bytes > self.for_sure(shares) + leaving);
-        beyond.or(rows).or_else(|| self.fullest(durable)).or(delta)
+    ) -> Option<Leaving> {
+        let delta = self.deltas.last(DELTAS).map(Leaving::Delta);
+        let is_beyond = self.taken.delta_bytes > self.for_sure(shares) + leaving;
+        let (beyond, delta) = if is_beyond { (delta, None) } else { (None, delta) };
+        let known = || self.rows.last(KNOWN).map(Leaving::Known);
+        let waiting = || self.fullest(durable).map(Leaving::Waiting);
+        beyond.or_else(known).or_else(waiting).or(delta)
     }
 
     /// Bytes that deltas have for sure of a share of the memory.
@@ -639,15 +683,16 @@ impl State {
 
     /// The slot for which most rows wait, of those that can be written at once: the log on the
     /// device has their last change. If there is none, the fullest of all.
-    fn fullest(&self, durable: u64) -> Option<(Order, u32)> {
-        let is_durable = |slot| self.slots.parts(slot).rows.position() <= durable;
-        self.slots.fullest(is_durable).or_else(|| self.slots.fullest(|_| true))
+    fn fullest(&self, durable: u64) -> Option<u32> {
+        let mut last = (0..CLASSES).rev().filter_map(|class| self.rows.last(KNOWN + 1 + class));
+        let is_durable = |&slot: &u32| self.rows.part(slot).position() <= durable;
+        last.clone().find(is_durable).or_else(|| last.next())
     }
 
     /// Names the pages for which most rows wait.
     fn name_fullest(&mut self, durable: u64, excess: &mut Excess) {
         for _ in 0..NAMED {
-            let Some((_, slot)) = self.fullest(durable) else { return };
+            let Some(slot) = self.fullest(durable) else { return };
             self.name(slot, excess);
         }
     }
@@ -655,19 +700,19 @@ impl State {
     /// Names a page for which rows wait. Returns the bytes that it will give back.
     fn name(&mut self, slot: u32, excess: &mut Excess) -> usize {
         // It is not named again before it could be loaded, or another change waits for it.
-        self.slots.set_rows(slot, None);
-        excess.lacking.push(self.slots.page(slot));
-        self.slots.parts(slot).taken().waiting_bytes
+        self.rows.set_order(slot, None);
+        excess.lacking.push(self.rows.page(slot));
+        taken_by(self.rows.part(slot)).waiting_bytes
     }
 
     /// Drops rows that were not used. Others have a second chance.
     fn drop_unused(&mut self, slot: u32) {
-        let is_left = self.change(slot, |parts| {
-            parts.rows.drop_unused();
-            !parts.rows.is_empty()
+        let is_left = self.change_rows(slot, |rows| {
+            rows.drop_unused();
+            !rows.is_empty()
         });
         if is_left {
-            self.slots.use_rows(slot);
+            self.rows.make_first(slot);
         }
     }
 }

@@ -11,8 +11,19 @@ use crate::pool::frames::CLEAN;
 /// Bytes before a record's key: the lengths of key and value (u16 each) and its marks.
 const HEAD: usize = 5;
 
-/// Bytes before all records: the bytes of those that the page lacks (u16), with a mark.
-const BEFORE: usize = 2;
+/// Bytes before all records: the bytes of those that the page lacks (u16), with a mark; the log
+/// position of the last change (7 bytes), and how far before it that of the first change lies which
+/// the page does not have (u32, or [`NO_CHANGE`]).
+const BEFORE: usize = 13;
+
+/// What is before records none of which waits.
+const NONE_WAITS: [u8; BEFORE] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
+
+/// In place of a distance between log positions: the page has all changes.
+const NO_CHANGE: u32 = u32::MAX;
+
+/// A greater log position is taken for this one: no log comes so far.
+const LAST_POSITION: u64 = (1 << 56) - 1;
 
 /// A mark of all records: perhaps the page has no room for those that it lacks.
 const OVERFULL: u16 = 1 << 15;
@@ -41,20 +52,10 @@ const OVERWRITTEN: u8 = 32;
 const PATCHED: u8 = 64;
 
 /// Some records of a page, in no order.
+#[derive(Default)]
 pub(crate) struct Rows {
     /// Nothing, or what is before all records, and for each record its head, its key, its value.
     bytes: Box<[u8]>,
-    /// The log position of the last change of any of them, or a later one.
-    position: u64,
-    /// The log position of the first change that the page does not have; [`CLEAN`] if there is
-    /// none.
-    dirty_from: u64,
-}
-
-impl Default for Rows {
-    fn default() -> Self {
-        Rows { bytes: Box::default(), position: 0, dirty_from: CLEAN }
-    }
 }
 
 /// The room of an absent page for changes.
@@ -118,24 +119,33 @@ impl Rows {
 
     /// All records, and what is before them.
     fn all_bytes(&self) -> &[u8] {
-        if self.is_empty() { &[0; BEFORE] } else { &self.bytes }
+        if self.is_empty() { &NONE_WAITS } else { &self.bytes }
     }
 
     /// The log position of the last change of any of them, or a later one.
     pub(crate) fn position(&self) -> u64 {
-        self.position
+        let mut position = [0; 8];
+        position[..7].copy_from_slice(&self.all_bytes()[2..9]);
+        u64::from_le_bytes(position)
     }
 
     /// The log position of the first change that the page does not have; [`CLEAN`] if there is
     /// none.
     pub(crate) fn dirty_from(&self) -> u64 {
-        self.dirty_from
+        let mut distance = [0; 4];
+        distance.copy_from_slice(&self.all_bytes()[9..BEFORE]);
+        match u32::from_le_bytes(distance) {
+            NO_CHANGE => CLEAN,
+            distance => self.position() - u64::from(distance),
+        }
     }
 
-    fn changed_at(&mut self, at: u64, waiting: u16) {
-        self.position = self.position.max(at);
-        self.dirty_from = self.dirty_from.min(at);
-        self.bytes[..BEFORE].copy_from_slice(&waiting.to_le_bytes());
+    /// The log position of the last change, and the distance to the first one that the page does not
+    /// have, with one more change. None if they are too far from each other.
+    fn positions_with(&self, at: u64) -> Option<(u64, u32)> {
+        let (position, first) = (self.position().max(at), self.dirty_from().min(at));
+        let distance = u32::try_from(position - first).ok();
+        distance.filter(|&distance| distance != NO_CHANGE).map(|distance| (position, distance))
     }
 
     /// True if there are none.
@@ -258,9 +268,8 @@ impl Rows {
         let in_place = self.is_in_place(known, change);
         let added = if in_place { 0 } else { self.added_with(key, change) };
         let is_made = in_place || self.can_add(key, at.as_ref(), change, added, room);
-        if !is_made {
-            return false;
-        }
+        let positions = self.positions_with(position).filter(|_| is_made);
+        let Some((position, distance)) = positions else { return false };
         let is_overfull = added > room.bytes as usize || self.are_overfull();
         let mark = if is_overfull { OVERFULL } else { 0 };
         keep(&mut |before: &mut Vec<u8>| {
@@ -283,7 +292,8 @@ impl Rows {
             }
             (_, at) => self.replace(key, at, change),
         };
-        self.changed_at(position, (others + bytes) as u16 | mark);
+        self.bytes[..2].copy_from_slice(&((others + bytes) as u16 | mark).to_le_bytes());
+        put_positions(&mut self.bytes, position, distance);
         true
     }
 
@@ -375,7 +385,7 @@ impl Rows {
                 page.value(slot, &mut taken);
             }
         }
-        (self.position, self.dirty_from) = (page.position(), CLEAN);
+        put_positions(&mut taken, page.position(), NO_CHANGE);
         self.set(taken);
     }
 
@@ -391,14 +401,13 @@ impl Rows {
         for at in self.all().filter(stays) {
             push(&mut left, self.marks(&at) & USED, &self.bytes[at.key()], IN_PAGE);
         }
-        (self.position, self.dirty_from) = (0, CLEAN);
         self.set(left);
     }
 
     /// Drops records that are not marked as used, nor have a value that their page lacks, and the
     /// marks.
     pub(crate) fn drop_unused(&mut self) {
-        let mut left = self.bytes.get(..BEFORE).unwrap_or_default().to_vec();
+        let mut left = self.all_bytes()[..BEFORE].to_vec();
         for at in self.all().filter(|at| self.marks(at) != 0) {
             let begin = left.len();
             left.extend_from_slice(&self.bytes[at.begin..at.end]);
@@ -422,9 +431,10 @@ impl Rows {
         let waits = |at: &&&At| self.marks(at) & CHANGED != 0;
         let waiting: usize = records.iter().filter(waits).map(|at| at.bytes()).sum();
         let waiting = waiting as u16 | self.lacked() & OVERFULL;
-        let mut bytes = waiting.to_le_bytes().to_vec();
+        let mut bytes = self.all_bytes()[..BEFORE].to_vec();
+        bytes[..2].copy_from_slice(&waiting.to_le_bytes());
         records.iter().for_each(|at| bytes.extend_from_slice(&self.bytes[at.begin..at.end]));
-        let mut part = Rows { bytes: Box::default(), ..*self };
+        let mut part = Rows::default();
         part.set(bytes);
         part
     }
@@ -457,8 +467,14 @@ impl Rows {
 /// Memory for so many bytes of records, none of which waits. It has what is before them.
 fn before(records: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(BEFORE + records);
-    bytes.resize(BEFORE, 0);
+    bytes.extend_from_slice(&NONE_WAITS);
     bytes
+}
+
+/// Puts log positions before records.
+fn put_positions(bytes: &mut [u8], position: u64, distance: u32) {
+    bytes[2..9].copy_from_slice(&position.min(LAST_POSITION).to_le_bytes()[..7]);
+    bytes[9..BEFORE].copy_from_slice(&distance.to_le_bytes());
 }
 
 /// Appends the head and the key of a record; its value follows, unless it is in the page.

@@ -36,14 +36,14 @@ impl Deltas {
 
     /// Bytes of a page that has a delta only.
     fn bytes(&self) -> usize {
-        let mut parts = Parts::default();
-        parts.delta.keep(self.delta(1));
-        parts.memory_bytes()
+        let mut delta = Delta::default();
+        delta.keep(self.delta(1));
+        DELTA_SLOT + delta.memory_bytes()
     }
 }
 
 /// Bytes of a page that has a row only.
-const ROW: usize = SLOT_BYTES + allocated(2 + 106);
+const ROW: usize = ROWS_SLOT + allocated(13 + 106);
 
 /// Notes a record of a page that is then evicted.
 fn evict(cache: &AbsentCache, number: u32, delta: Option<CachedDelta>) {
@@ -88,7 +88,7 @@ fn rows_that_were_used_stay_and_pages_that_lack_changes_are_named() {
     assert!(get(&cache, 0));
     assert!(change(&cache, 16, WriteKind::Put, &[16; 100], 9));
     assert!(lacking().is_empty());
-    let left = || numbers.map(|number| cache.state(number).slots.find(number).is_some());
+    let left = || numbers.map(|number| cache.state(number).rows.find(number).is_some());
     assert_eq!(left(), [true, true, false, false, true, true]);
     // They leave later than those that came after them and were not used.
     for come in [[96, 112], [128, 144], [160, 176], [192, 208]] {
@@ -197,7 +197,7 @@ fn deltas_beyond_their_part_go_before_rows_and_rows_before_other_deltas() {
     let deltas = Deltas::new();
     let one = deltas.bytes();
     for (deltas_for_sure, gone, rows) in [(4, vec![], 0), (2, vec![16, 32], 2)] {
-        let for_sure = SHARDS * deltas_for_sure * (one - SLOT_BYTES);
+        let for_sure = SHARDS * deltas_for_sure * one;
         let cache = AbsentCache::new(SHARDS * 4 * one, for_sure);
         [80, 96].into_iter().for_each(|number| evict(&cache, number, None));
         for number in [16, 32, 48, 64] {
