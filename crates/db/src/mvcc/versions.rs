@@ -86,6 +86,15 @@ const BESIDE: usize = 2 * (size_of::<Version>() + size_of::<RetainedVersion>()) 
 /// the memory that they needed for them. After fewer they keep it, as the next ones need it again.
 const MANY: usize = 1024;
 
+/// Adds to what a part has of a kind. Most parts never have more than one: room for more at once
+/// would be memory that each commit finds elsewhere, outside of the processor's caches.
+fn push<T>(all: &mut Vec<T>, one: T) {
+    if all.capacity() == 0 {
+        all.reserve_exact(1);
+    }
+    all.push(one);
+}
+
 /// The claims and versions of some records.
 #[derive(Default)]
 struct Shard {
@@ -249,7 +258,7 @@ impl Versions {
         });
         if !is_newer && !is_claimed {
             debug_assert!(index < writes.len(), "a claim is of a write");
-            part.claims.push(Claim { by: writes.clone(), write: index as u32 });
+            push(&mut part.claims, Claim { by: writes.clone(), write: index as u32 });
         }
         !is_newer && !is_claimed
     }
@@ -304,7 +313,7 @@ impl Versions {
             write: index as u32,
             memory: (BESIDE + bytes.len()) as u32,
         };
-        part.versions.push(Version {
+        let version = Version {
             kept,
             tree,
             key_len: key.len() as u32,
@@ -312,7 +321,8 @@ impl Versions {
             found,
             filled: 0,
             leaves_ghost: write.kind == WriteKind::Delete,
-        });
+        };
+        push(&mut part.versions, version);
         kept
     }
 

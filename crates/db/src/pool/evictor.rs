@@ -17,7 +17,7 @@ use crate::node::PAGE_BYTES;
 use crate::options::Replacement;
 
 /// Pages that write-aware replacement compares for each one that it evicts.
-const SAMPLE: u32 = 16;
+const SAMPLE: usize = 16;
 
 /// Pages that are passed over, if the log on the device does not have their last change.
 const SPARED: u32 = 16;
@@ -251,12 +251,18 @@ impl Writer {
     fn least_worth(&mut self, frames: &Frames) -> Option<u32> {
         // A stride that meets every frame, and takes samples that do not lie together.
         let count = frames.in_use();
-        let stride = count / SAMPLE + 1;
-        let start = self.advance(frames);
-        let sample = (0..SAMPLE).map(|n| (start + n * stride) % count);
+        let stride = count / SAMPLE as u32 + 1;
+        let mut next = self.advance(frames);
+        // All headers first: they are in no cache, and so they are waited for together.
+        let sample: [_; SAMPLE] = std::array::from_fn(|_| {
+            let frame = next;
+            next = (next + stride) % count;
+            (frame, frames.header(frame).page())
+        });
         let candidates = sample
-            .filter(|&frame| frames.header(frame).page() != NO_PAGE && !self.batch.contains(frame));
-        let by_worth = candidates.map(|frame| (frames.worth(frame), frame));
+            .into_iter()
+            .filter(|&(frame, page)| page != NO_PAGE && !self.batch.contains(frame));
+        let by_worth = candidates.map(|(frame, _)| (frames.worth(frame), frame));
         by_worth.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, frame)| frame)
     }
 }

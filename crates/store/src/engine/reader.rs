@@ -146,12 +146,13 @@ impl Reader {
         kept: Option<&PageDelta>,
         records: &mut [Vec<u8>; PARTS],
     ) -> Result<[Option<RecordLookup>; PARTS], StoreError> {
-        let kinds = [RecordKind::Image, RecordKind::Delta, RecordKind::Tail];
         let needed = kept.map_or(PARTS, |kept| kept.kind() as usize);
         let mapped = self.loader.mapped(self.core.state()?, lba)?;
         let mut found = [const { None }; PARTS];
-        for ((found, kind), into) in found.iter_mut().zip(kinds).zip(records).take(needed) {
-            *found = mapped.find_part(kind, into)?;
+        for ((found, place), into) in
+            found.iter_mut().zip(mapped.places()).zip(records).take(needed)
+        {
+            *found = mapped.find_at(place, into)?;
         }
         Ok(found)
     }

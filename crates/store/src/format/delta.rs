@@ -128,12 +128,10 @@ impl ChangedWords {
 
     /// The record that a page with these changes is written as.
     pub fn kind(&self) -> RecordKind {
-        let [delta, tail, all] = [
-            (self.in_delta, self.shifts.parts()[0]),
-            self.of_kind(RecordKind::Tail),
-            self.of_kind(RecordKind::Delta),
-        ]
-        .map(|(words, shifts)| words.most_bytes() + shifts.bytes());
+        let [in_delta, since] = self.shifts.bytes_of_parts();
+        let [delta, tail, all] =
+            [(self.in_delta, in_delta), (self.since, since), (self.all(), self.shifts.bytes())]
+                .map(|(words, shifts)| words.most_bytes() + shifts);
         let is_tail = self.in_delta != WordSet::NONE && tail <= LONGEST_TAIL;
         if is_tail && all > SHORT && delta + tail <= LONGEST {
             RecordKind::Tail

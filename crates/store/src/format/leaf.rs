@@ -3,11 +3,10 @@
 //!
 //! Every page has a row for its image, so that its place is found without a search. Few pages have
 //! a delta, and fewer a tail: each of these has a row behind those of the images, in order of
-//! pages, found by bisection. A row is as short as the places of the device allow ([`LeafShape`]).
+//! pages, looked for from where it would be if they were spread evenly. A row is as short as the places of the device allow ([`LeafShape`]).
 //!
 //! A leaf lies in memory as on the device, where zeroes fill its last page up.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -187,6 +186,11 @@ pub(crate) struct LeafPlace {
     pub sum: u32,
 }
 
+impl LeafPlace {
+    /// That of a record that is not there.
+    const NONE: LeafPlace = LeafPlace { slot: Slot::NONE, units: 0, sum: 0 };
+}
+
 impl LeafRow {
     /// That of a record that is not there.
     pub(crate) fn none() -> LeafRow {
@@ -253,16 +257,72 @@ impl Leaf {
         if kind == RecordKind::Image {
             return Ok(index * shape.row());
         }
-        let (wanted, mut range) = (key(index, kind), 0..self.changes(shape));
-        while !range.is_empty() {
-            let middle = range.start + range.len() / 2;
-            match self.key_at(shape, middle).cmp(&wanted) {
-                Ordering::Less => range.start = middle + 1,
-                Ordering::Greater => range.end = middle,
-                Ordering::Equal => return Ok(shape.images() + middle * shape.change() + KEY),
+        let before = self.first_from(shape, index, key(index, kind));
+        let at = shape.images() + before * shape.change();
+        if self.is_of(at, index, kind) { Ok(at + KEY) } else { Err(at) }
+    }
+
+    /// The first row of a delta or tail whose key is not smaller than this one, of a page of this
+    /// index: looked for in growing steps from where it would be if they were spread evenly.
+    fn first_from(&self, shape: LeafShape, index: usize, wanted: u16) -> usize {
+        let is_below = |i: usize| self.key_at(shape, i) < wanted;
+        let count = self.changes(shape);
+        let guess = (index * count) >> shape.pages.trailing_zeros();
+        let (mut begin, mut end, mut step) = (0, count, 4);
+        if guess < count && is_below(guess) {
+            begin = guess + 1;
+            while begin + step < count {
+                if !is_below(begin + step) {
+                    end = begin + step;
+                    break;
+                }
+                begin += step + 1;
+                step *= 2;
+            }
+        } else {
+            end = guess;
+            while end > step {
+                if is_below(end - step) {
+                    begin = end - step + 1;
+                    break;
+                }
+                end -= step;
+                step *= 2;
             }
         }
-        Err(shape.images() + range.start * shape.change())
+        while begin < end {
+            let middle = begin.midpoint(end);
+            match is_below(middle) {
+                true => begin = middle + 1,
+                false => end = middle,
+            }
+        }
+        begin
+    }
+
+    /// True if the row that begins there is of this record.
+    fn is_of(&self, at: usize, index: usize, kind: RecordKind) -> bool {
+        self.0.get(at..at + KEY) == Some(&key(index, kind).to_le_bytes())
+    }
+
+    /// The places of a page's image, delta and tail; no slot if it is not there.
+    pub(crate) fn records_of(&self, shape: LeafShape, index: usize) -> [LeafPlace; 3] {
+        let image = self.record_at(shape, index * shape.row());
+        let mut places = [image, LeafPlace::NONE, LeafPlace::NONE];
+        let before = self.first_from(shape, index, key(index, RecordKind::Delta));
+        let mut next = shape.images() + before * shape.change();
+        for (place, kind) in places[1..].iter_mut().zip([RecordKind::Delta, RecordKind::Tail]) {
+            if self.is_of(next, index, kind) {
+                *place = self.record_at(shape, next + KEY);
+                next += shape.change();
+            }
+        }
+        places
+    }
+
+    /// The place of a record; no slot if it is not there.
+    pub(crate) fn place(&self, shape: LeafShape, index: usize, kind: RecordKind) -> LeafPlace {
+        self.find(shape, index, kind).map_or(LeafPlace::NONE, |at| self.record_at(shape, at))
     }
 
     /// The row of a record.
@@ -456,6 +516,9 @@ mod tests {
                         let known = model.get(&(index, kind)).cloned();
                         let found = bits(&leaf.row(shape, index, kind));
                         assert_eq!(found, known.unwrap_or_else(|| bits(&LeafRow::none())));
+                        let place = leaf.place(shape, index, kind);
+                        assert_eq!(place, of_row(&found));
+                        assert_eq!(leaf.records_of(shape, index)[kind as usize], place);
                     }
                 }
             }

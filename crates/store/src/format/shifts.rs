@@ -200,7 +200,12 @@ impl Shifts {
 
     /// Bytes of them in a record.
     pub(crate) fn bytes(&self) -> usize {
-        if self.count == 0 { 0 } else { HEAD + 2 * usize::from(self.count) }
+        bytes_of(self.count)
+    }
+
+    /// The same of those that the delta has, and of those since.
+    pub(crate) fn bytes_of_parts(&self) -> [usize; 2] {
+        [self.in_delta, self.count.saturating_sub(self.in_delta)].map(bytes_of)
     }
 
     /// As they are in a record; nothing if there are none.
@@ -267,20 +272,20 @@ impl Shifts {
     }
 }
 
+/// Bytes of so many shifts in a record.
+fn bytes_of(count: u8) -> usize {
+    if count == 0 { 0 } else { HEAD + 2 * usize::from(count) }
+}
+
 impl WordSet {
     /// Moves the bits of words as a shift moves the words, and sets those of the words that hold
     /// anything afterwards to `left`.
     pub(crate) fn shift(&mut self, shift: Shift, end: usize, left: bool) {
         let (words, to) = shift.moves(end);
-        let moved = self.moved(words.clone(), to);
-        let [mut replaced, mut behind] = [WordSet::NONE; 2];
-        replaced.add(to..to + words.len());
-        behind.add(shift.left(end));
-        self.subtract(&replaced);
-        self.unite(&moved);
+        self.move_range(words, to);
         match left {
-            true => self.unite(&behind),
-            false => self.subtract(&behind),
+            true => self.add(shift.left(end)),
+            false => self.remove(shift.left(end)),
         }
     }
 }

@@ -21,8 +21,14 @@ impl WordSet {
     /// Adds the words of a range.
     pub(crate) fn add(&mut self, words: Range<usize>) {
         for group in words.start / 64..words.end.div_ceil(64) {
-            let bit = |word: usize| word.saturating_sub(64 * group).min(64);
-            self.0[group] |= lowest(bit(words.end)) & !lowest(bit(words.start));
+            self.0[group] |= of_group(&words, group);
+        }
+    }
+
+    /// Removes the words of a range.
+    pub(crate) fn remove(&mut self, words: Range<usize>) {
+        for group in words.start / 64..words.end.div_ceil(64) {
+            self.0[group] &= !of_group(&words, group);
         }
     }
 
@@ -31,30 +37,30 @@ impl WordSet {
         self.0.iter_mut().zip(other.0).for_each(|(mine, other)| *mine |= other);
     }
 
-    /// Removes the words of another set.
-    pub(crate) fn subtract(&mut self, other: &WordSet) {
-        self.0.iter_mut().zip(other.0).for_each(|(mine, other)| *mine &= !other);
-    }
-
-    /// The words of a range, from another word on: up to 64 words away.
-    pub(crate) fn moved(&self, words: Range<usize>, to: usize) -> WordSet {
-        let mut moved = WordSet::NONE;
-        moved.add(words.clone());
-        moved.0.iter_mut().zip(self.0).for_each(|(moved, bits)| *moved &= bits);
-        let before = moved.0;
-        let number = |group: Option<usize>| group.and_then(|group| before.get(group)).copied();
-        for (group, bits) in moved.0.iter_mut().enumerate() {
-            let [below, above] =
-                [group.checked_sub(1), Some(group + 1)].map(|n| number(n).unwrap_or(0));
-            let both = |low: u64, high: u64, shift: usize| {
-                (u128::from(high) << 64 | u128::from(low)) >> shift
-            };
-            *bits = match to.checked_sub(words.start) {
-                Some(up) => both(below, before[group], 64 - up) as u64,
-                None => both(before[group], above, words.start - to) as u64,
-            };
+    /// Moves the bits of a range to another word, up to 64 words away. Those between the range and
+    /// its new place stay as they are.
+    pub(crate) fn move_range(&mut self, words: Range<usize>, to: usize) {
+        let moved = to..to + words.len();
+        let bits = |set: &WordSet, group: usize| match set.0.get(group) {
+            Some(bits) => u128::from(bits & of_group(&words, group)),
+            None => 0,
+        };
+        let groups = moved.start / 64..moved.end.div_ceil(64);
+        let set = |set: &mut WordSet, group: usize, bits: u64| {
+            let replaced = of_group(&moved, group);
+            set.0[group] = set.0[group] & !replaced | bits & replaced;
+        };
+        // In the order in which no group is replaced before its bits were read.
+        match to.checked_sub(words.start) {
+            Some(up) => groups.rev().for_each(|group| {
+                let below = group.checked_sub(1).map_or(0, |below| bits(self, below));
+                set(self, group, ((bits(self, group) << 64 | below) >> (64 - up)) as u64);
+            }),
+            None => groups.into_iter().for_each(|group| {
+                let both = bits(self, group + 1) << 64 | bits(self, group);
+                set(self, group, (both >> (words.start - to)) as u64);
+            }),
         }
-        moved
     }
 
     pub(crate) fn has(&self, word: usize) -> bool {
@@ -89,7 +95,40 @@ impl WordSet {
     }
 }
 
+/// The bits of a group for the words of a range.
+fn of_group(words: &Range<usize>, group: usize) -> u64 {
+    let bit = |word: usize| word.saturating_sub(64 * group).min(64);
+    lowest(bit(words.end)) & !lowest(bit(words.start))
+}
+
 /// The lowest bits of a number, up to 64.
 fn lowest(bits: usize) -> u64 {
     1u64.checked_shl(bits as u32).map_or(!0, |bit| bit - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_range_that_moves_has_the_bits_that_it_had_and_all_others_stay(
+            bits: [u64; WORDS / 64], begin in 0..=WORDS, len in 0..=WORDS, by in 0..=64usize, up: bool,
+        ) {
+            let words = begin..(begin + len).min(WORDS);
+            let to = if up { begin + by } else { begin.saturating_sub(by) };
+            prop_assume!(to + words.len() <= WORDS);
+            let (before, mut after) = (WordSet(bits), WordSet(bits));
+            after.move_range(words.clone(), to);
+            for word in 0..WORDS {
+                let from = match word.checked_sub(to) {
+                    Some(at) if at < words.len() => words.start + at,
+                    _ => word,
+                };
+                prop_assert_eq!(after.has(word), before.has(from));
+            }
+        }
+    }
 }

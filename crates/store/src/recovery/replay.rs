@@ -86,7 +86,7 @@ impl Recovery<'_> {
             late.by_page().take_while(|&(page, _)| is_page(page)),
             |&(page, _)| page,
             |mapped, (page, late)| {
-                let before = KINDS.map(|kind| mapped.place_of(kind));
+                let before = mapped.places();
                 let newest = newest(late, before, checkpoint);
                 let had = before.map(|place| place.map_or(0, |(at, _)| at.units));
                 let has: [u32; 3] = std::array::from_fn(|kind| match newest[kind] {

@@ -302,11 +302,25 @@ impl MapCache {
         }
     }
 
-    /// What the map has of a record.
-    pub(crate) fn row(&self, at: Position) -> LeafRow {
+    fn leaf_of(&self, at: Position) -> &Leaf {
         let frame = &self.frames[at.frame as usize];
         assert_eq!(frame.leaf, at.leaf, "leaf {} moved", at.leaf);
-        frame.bytes.row(self.shape, at.index, at.kind)
+        &frame.bytes
+    }
+
+    /// What the map has of a record.
+    pub(crate) fn row(&self, at: Position) -> LeafRow {
+        self.leaf_of(at).row(self.shape, at.index, at.kind)
+    }
+
+    /// The place of a record.
+    pub(crate) fn place(&self, at: Position) -> LeafPlace {
+        self.leaf_of(at).place(self.shape, at.index, at.kind)
+    }
+
+    /// The places of the image, the delta and the tail of a record's page.
+    pub(crate) fn places_of_page(&self, at: Position) -> [LeafPlace; 3] {
+        self.leaf_of(at).records_of(self.shape, at.index)
     }
 
     /// Changes what the map has of a record.

@@ -9,7 +9,7 @@ use frostline_placement::Hotness;
 use crate::StoreError;
 use crate::format::delta::{LONGEST, set_time};
 use crate::format::layout::BESIDE_DELTA;
-use crate::format::leaf::{LeafRow, StoredState};
+use crate::format::leaf::{LeafPlace, LeafRow, StoredState};
 use crate::format::packing::{PackedPage, Told};
 use crate::format::records::{Record, RecordKind, Span};
 use crate::state::State;
@@ -19,6 +19,9 @@ use crate::state::room::ChangeUnits;
 
 /// The records that a page has besides its image.
 const CHANGES: [RecordKind; 2] = [RecordKind::Delta, RecordKind::Tail];
+
+/// The places of a page's image, delta and tail, and their sums.
+pub(crate) type Places = [Option<(Extent, u32)>; 3];
 
 /// An LBA and the locked state. The leaf of the map that has the entries of its page stays in
 /// memory while this exists: no leaf is dropped without the state.
@@ -122,18 +125,21 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         }
     }
 
-    /// The places of the page's delta and tail, and their sums.
+    /// The places of the page's image, delta and tail, and their sums. They are found at once, in
+    /// less time than two of them by themselves.
+    pub(crate) fn places(&self) -> Places {
+        self.state.volume.map().places_of_page(self.page).map(place)
+    }
+
+    /// Those of the delta and the tail.
     pub(crate) fn changes(&self) -> [Option<(Extent, u32)>; 2] {
-        CHANGES.map(|kind| self.place_of(kind))
+        let [_, delta, tail] = self.places();
+        [delta, tail]
     }
 
     /// The units of the page's image, delta and tail; 0 of one that is not there, or lost.
     pub(crate) fn units(&self) -> [u32; 3] {
-        let units = |kind| match self.place_of(kind) {
-            Some((at, _)) if at.slot.zone != 0 => at.units,
-            _ => 0,
-        };
-        [RecordKind::Image, RecordKind::Delta, RecordKind::Tail].map(units)
+        units(self.places())
     }
 
     /// The units of the page's delta and tail.
@@ -153,8 +159,7 @@ impl<G: Deref<Target = State>> MappedPage<G> {
     }
 
     fn place_at(&self, at: Position) -> Option<(Extent, u32)> {
-        let LeafRow { entry: PageEntry { slot, .. }, units, sum } = self.state.volume.map().row(at);
-        (slot != Slot::NONE).then_some((Extent { slot, units }, sum))
+        place(self.state.volume.map().place(at))
     }
 
     /// User writes so far.
@@ -187,16 +192,8 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         self.find_at(self.place(), into)
     }
 
-    /// Finds the page's record of this kind in the same way.
-    pub(crate) fn find_part(
-        &self,
-        kind: RecordKind,
-        into: &mut [u8],
-    ) -> Result<Option<RecordLookup>, StoreError> {
-        self.find_at(self.place_of(kind), into)
-    }
-
-    fn find_at(
+    /// Finds in the same way the record at one of the page's [places](Self::places).
+    pub(crate) fn find_at(
         &self,
         place: Option<(Extent, u32)>,
         into: &mut [u8],
@@ -214,24 +211,35 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         Ok(Some(RecordLookup::At(RecordAt { zone: zone.device_zone, span, sum, pin })))
     }
 
-    /// True if the page may be written as a delta of so many bytes: it has a base, which is longer.
-    fn takes_delta(&self, bytes: usize) -> bool {
-        let Some((base, _)) = self.place_of(RecordKind::Image) else { return false };
-        let is_lost = |place: Option<(Extent, u32)>| place.is_some_and(|(at, _)| at.slot.zone == 0);
-        base.slot.zone != 0
-            && !self.changes().into_iter().any(is_lost)
+    /// True if the page with these records may be written as a delta of so many bytes: it has a
+    /// base, which is longer.
+    fn takes_delta(&self, places: Places, bytes: usize) -> bool {
+        let [Some((base, _)), ..] = places else { return false };
+        !places.into_iter().flatten().any(|(at, _)| at.slot.zone == 0)
             && takes_delta(base.units, self.state.layout.sizes.units_of(bytes as u32))
     }
 
     /// True if the page, which takes a delta, may be written as a tail of so many bytes: it has a
     /// delta, and room is kept for both.
-    fn takes_tail(&self, bytes: usize) -> bool {
+    fn takes_tail(&self, [_, delta, _]: Places, bytes: usize) -> bool {
         let units_of = |bytes: usize| self.state.layout.sizes.units_of(bytes as u32);
-        let delta = self.place_of(RecordKind::Delta);
         // Each of both may take a part of a unit, which is not more than what is kept beside one.
         let most = units_of(LONGEST + BESIDE_DELTA);
         delta.is_some_and(|(delta, _)| delta.units + units_of(bytes) <= most)
     }
+}
+
+/// The place that a leaf has of a record, and its sum; none if the record is not there.
+fn place(LeafPlace { slot, units, sum }: LeafPlace) -> Option<(Extent, u32)> {
+    (slot != Slot::NONE).then_some((Extent { slot, units }, sum))
+}
+
+/// The units of records; 0 of one that is not there, or lost.
+fn units(places: Places) -> [u32; 3] {
+    places.map(|place| match place {
+        Some((at, _)) if at.slot.zone != 0 => at.units,
+        _ => 0,
+    })
 }
 
 impl<G: DerefMut<Target = State>> MappedPage<G> {
@@ -257,8 +265,9 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let image = packed.image(sizes);
         let bytes = image.bytes.len() as u16;
         let record = Record { lba, sum: image.sum, time, bytes, other: 0 };
-        self.state.check_room(self.units(), [sizes.units_of(bytes.into()), 0, 0])?;
-        self.append(self.page, record, told, &image.bytes)?;
+        let before = self.units();
+        self.state.check_room(before, [sizes.units_of(bytes.into()), 0, 0])?;
+        self.append(RecordKind::Image, record, told, &image.bytes, before)?;
         self.forget(&CHANGES)?;
         debug_assert_eq!(self.changes(), [None; 2], "an image has all words of its page");
         Ok(())
@@ -288,17 +297,19 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         most: u64,
     ) -> Result<bool, StoreError> {
         let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
-        let (page, [delta, _]) = (sizes.page_of(self.lba), self.changes());
-        let (lba, base) = match kind {
-            RecordKind::Tail if delta.is_some() => (sizes.tail_of(page), delta),
-            _ => (sizes.delta_of(page), self.place_of(RecordKind::Image)),
+        let (page, places) = (sizes.page_of(self.lba), self.places());
+        let (lba, base) = match (kind, places) {
+            (RecordKind::Tail, [_, Some(delta), _]) => (sizes.tail_of(page), Some(delta)),
+            (_, [image, ..]) => (sizes.delta_of(page), image),
         };
         let (Some(lba), Some((_, base))) = (lba, base) else { return Ok(false) };
         let kind = sizes.kind(lba);
-        let takes = self.takes_delta(bytes.len())
-            && (kind == RecordKind::Delta || self.takes_tail(bytes.len()));
-        let Some(at) = self.at_of(kind).filter(|_| takes) else { return Ok(false) };
-        let (before, units) = (self.units(), sizes.units_of(bytes.len() as u32));
+        let takes = self.takes_delta(places, bytes.len())
+            && (kind == RecordKind::Delta || self.takes_tail(places, bytes.len()));
+        if !takes {
+            return Ok(false);
+        }
+        let (before, units) = (units(places), sizes.units_of(bytes.len() as u32));
         let after = match (before, kind) {
             ([image, delta, _], RecordKind::Tail) => [image, delta, units],
             ([image, ..], _) => [image, units, 0],
@@ -312,8 +323,8 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         set_time(&mut bytes, time);
         let record =
             Record { lba, sum: sizes.sum(&bytes), time, bytes: bytes.len() as u16, other: base };
-        let is_first = self.place_of(kind).is_none();
-        self.append(at, record, told, &bytes)?;
+        let is_first = places[kind as usize].is_none();
+        self.append(kind, record, told, &bytes, before)?;
         if is_first {
             self.state.delta_begun();
         }
@@ -323,15 +334,18 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         Ok(true)
     }
 
-    /// Places a record of the user, and appends it to its chunk.
+    /// Places a record of the user, and appends it to its chunk. The page's records had so many
+    /// units.
     fn append(
         &mut self,
-        at: Position,
+        kind: RecordKind,
         record: Record,
         told: Told,
         bytes: &[u8],
+        page_had: [u32; 3],
     ) -> Result<(), StoreError> {
-        let before = self.change_units();
+        debug_assert_eq!(page_had, self.units(), "nothing was placed in between");
+        let at = self.at_of(kind).expect("a store with deltas has their entries");
         let state = &mut *self.state;
         let LeafRow { mut entry, units: had, .. } = state.volume.map().row(at);
         let known = state.layout.has_hotness().then_some(&told.hotness);
@@ -342,13 +356,15 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         assert_eq!(entry.slot, placed.slot, "the map names what was placed");
         state.volume.map_mut().set(at, &LeafRow { entry, units: after, sum: record.sum });
         state.user_page_placed(placed, record, told, bytes)?;
-        self.note_changes(before);
+        let mut page_has = page_had;
+        page_has[kind as usize] = after;
+        debug_assert_eq!(page_has, self.units(), "the record has its units");
+        self.note_changes(self.change_units_of(page_had), self.change_units_of(page_has));
         Ok(())
     }
 
-    /// The page's records changed; its delta and tail had so many units before.
-    fn note_changes(&mut self, before: ChangeUnits) {
-        let after = self.change_units();
+    /// The units of the page's delta and tail changed.
+    fn note_changes(&mut self, before: ChangeUnits, after: ChangeUnits) {
         if after != before {
             self.state.changes_changed(before, after);
         }
@@ -405,7 +421,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
             (0..ended).try_for_each(|_| state.delta_ended())?;
             state.deltas.merged += 1;
             self.relocated(copy, base_entry, placed)?;
-            self.note_changes(before);
+            self.note_changes(before, self.change_units());
             debug_assert_eq!(self.changes(), [None; 2], "the merged image has them");
         }
         Ok(true)
@@ -430,12 +446,13 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     pub(crate) fn forget(&mut self, kinds: &[RecordKind]) -> Result<(), StoreError> {
         let sizes = self.state.layout.sizes;
         let page = sizes.page_of(self.lba);
+        let places = self.places();
         for &kind in kinds {
+            let Some((found, _)) = places[kind as usize] else { continue };
             let lba =
                 if kind == RecordKind::Tail { sizes.tail_of(page) } else { sizes.delta_of(page) };
             let (Some(at), Some(lba)) = (self.at_of(kind), lba) else { return Ok(()) };
-            let is_lost = self.place_of(kind).is_some_and(|(at, _)| at.slot.zone == 0);
-            if self.clear(at, lba)? && !is_lost {
+            if self.clear(at, lba)? && found.slot.zone != 0 {
                 self.state.delta_ended()?;
             }
         }
@@ -449,7 +466,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let LeafRow { mut entry, units, .. } = volume.map().row(at);
         let had = volume.trim_entry(lba, &mut entry, units)?;
         volume.map_mut().set(at, &LeafRow { entry, ..LeafRow::none() });
-        self.note_changes(before);
+        self.note_changes(before, self.change_units());
         Ok(had)
     }
 

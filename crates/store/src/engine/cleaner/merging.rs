@@ -58,10 +58,7 @@ impl Cleaner {
                     return Ok((page, false));
                 }
                 let [delta, tail] = &mut *records;
-                let found = (
-                    page.find_part(RecordKind::Delta, delta),
-                    page.find_part(RecordKind::Tail, tail),
-                );
+                let found = (page.find_at(places[0], delta), page.find_at(places[1], tail));
                 let (Ok(delta), Ok(tail)) = found else { return Ok((page, false)) };
                 drop(page);
                 let bytes = readable(self.reader.fetch_all(number, [delta, tail], records))?;

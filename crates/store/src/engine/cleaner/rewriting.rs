@@ -9,7 +9,6 @@ use super::{Cleaner, Valid};
 use crate::engine::buffer::Buffer;
 use crate::engine::core::lock;
 use crate::format::packing::PackedPage;
-use crate::format::records::RecordKind;
 use crate::{PageWrite, StoreError};
 
 impl Cleaner {
@@ -77,8 +76,7 @@ impl Cleaner {
         let mut page = self.loader.mapped(self.core.state()?, write.lba)?;
         let in_victim =
             |place: Option<(Extent, u32)>| place.is_some_and(|(at, _)| at.slot.zone == zone);
-        let image = in_victim(page.place_of(RecordKind::Image));
-        let [delta, tail] = page.changes().map(in_victim);
+        let [image, delta, tail] = page.places().map(in_victim);
         if page.has_group() || !image && !delta && !tail {
             return Ok(false);
         }
