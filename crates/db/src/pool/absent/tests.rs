@@ -291,6 +291,12 @@ fn a_page_takes_room_of_the_store_by_what_waits_for_it() {
     assert_eq!(cache.room(), PAGE_BYTES, "no page takes more");
     cache.forget(16, |_| ());
     assert_eq!(cache.room(), 0);
+    put(3, 100);
+    cache.keep(16, Node::of(&page(1)), Some(Deltas::new().delta(9)));
+    assert_eq!(cache.room(), PAGE_BYTES / 8 * 5 + 106, "rows that wait have room for a delta");
+    assert!(cache.borrow(16).is_some());
+    assert!(cache.give_back(16, |rows| Ok(rows.is_some())).unwrap());
+    assert_eq!((cache.room(), cache.bytes()), (0, 0));
 }
 
 #[test]
