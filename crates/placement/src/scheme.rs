@@ -9,6 +9,7 @@ use crate::page::PageState;
 use crate::params::{BuildError, Params};
 use crate::victims::VictimPolicy;
 use crate::wants::Wants;
+use crate::zone_scheme::ZoneScheme;
 use crate::zones::{ShortLiving, ZoneView};
 
 macro_rules! declare {
@@ -90,6 +91,14 @@ macro_rules! declare {
 
             $($(#[$a_meta])* fn $asked(&$a_self $(, $a: $a_type)*) $(-> $a_out)? $a_body)*
             $($(#[$t_meta])* fn $told(&mut $t_self $(, $t: $t_type)*) $(-> $t_out)? $t_body)*
+        }
+
+        impl<S: Scheme> ZoneScheme for S {
+            fn classes(&self) -> usize {
+                Scheme::classes(self)
+            }
+            $(fn $asked(&self $(, $a: $a_type)*) $(-> $a_out)? { Scheme::$asked(self $(, $a)*) })*
+            $(fn $told(&mut self $(, $t: $t_type)*) $(-> $t_out)? { Scheme::$told(self $(, $t)*) })*
         }
     };
 }

@@ -4,7 +4,6 @@ use crate::choice::Choice;
 use crate::events::{Request, ZoneEvent};
 use crate::fast22::Fast22;
 use crate::methods::methods;
-use crate::scheme::Scheme;
 use crate::victims::VictimPolicy;
 use crate::wants::Wants;
 use crate::zones::{ShortLiving, ZoneView};
@@ -20,22 +19,14 @@ macro_rules! declare {
             fn $told:ident(&mut $t_self:ident $(, $t:ident: $t_type:ty)*) $(-> $t_out:ty)? $t_body:block
         )* }
     ) => {
-        /// What zones and victims need of a [`Scheme`], whatever it keeps of a page. What a log does
-        /// with zones goes through this, so it is compiled once for all schemes. The methods are
-        /// those of [`Scheme`].
+        /// What zones and victims need of a [`Scheme`](crate::Scheme), whatever it keeps of a page.
+        /// What a log does with zones goes through this, so it is compiled once for all schemes.
+        /// The methods are those of [`Scheme`](crate::Scheme).
         #[allow(missing_docs)]
         pub trait ZoneScheme: Send {
             fn classes(&self) -> usize;
             $(fn $asked(&self $(, $a: $a_type)*) $(-> $a_out)?;)*
             $(fn $told(&mut self $(, $t: $t_type)*) $(-> $t_out)?;)*
-        }
-
-        impl<S: Scheme> ZoneScheme for S {
-            fn classes(&self) -> usize {
-                Scheme::classes(self)
-            }
-            $(fn $asked(&self $(, $a: $a_type)*) $(-> $a_out)? { Scheme::$asked(self $(, $a)*) })*
-            $(fn $told(&mut self $(, $t: $t_type)*) $(-> $t_out)? { Scheme::$told(self $(, $t)*) })*
         }
     };
 }
