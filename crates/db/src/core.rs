@@ -1,6 +1,6 @@
 //! State shared by all threads of a database.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 use std::sync::{Arc, OnceLock};
 
 use frostline_store::{Buffer, PageWrite};
@@ -10,9 +10,16 @@ use crate::catalog::Catalog;
 use crate::mvcc::WriteSet;
 use crate::overflow::Unowned;
 use crate::promised::Promised;
-use crate::splits_owed::LeftByCrash;
 use crate::tree::Trees;
 use crate::{DbError, Options};
+
+/// Leaves that a crash left, and that may have no room for what waits for them.
+#[derive(Default)]
+pub(crate) struct LeftByCrash {
+    pub(crate) leaves: AtomicUsize,
+    /// The end of the log that they need.
+    pub(crate) log_end: u64,
+}
 
 /// A database, shared by its transactions and its threads.
 pub(crate) struct Core {

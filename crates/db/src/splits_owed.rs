@@ -9,10 +9,9 @@
 //! A crash leaves overfull leaves to recovery, which can't tell them from others. So all leaves for
 //! which something waits count then, until the log of that time is released.
 
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::core::Core;
+use crate::core::{Core, LeftByCrash};
 use crate::pool::CLEAN;
 
 /// Pages that splits of a leaf may take: it is split again if a half has too little room.
@@ -21,14 +20,6 @@ const PAGES: u32 = 2;
 /// Bytes that a split may log: both halves, and a part of a node above. Most log one half alone, so
 /// there is enough for those that are split again.
 const LOGGED: u64 = 5 << 10;
-
-/// Leaves that a crash left, and that may have no room for what waits for them.
-#[derive(Default)]
-pub(crate) struct LeftByCrash {
-    leaves: AtomicUsize,
-    /// The end of the log that they need.
-    log_end: u64,
-}
 
 impl Core {
     /// Lets leaves be overfull from now on: the log is replayed.
