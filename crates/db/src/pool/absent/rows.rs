@@ -12,11 +12,11 @@ use crate::pool::frames::CLEAN;
 const HEAD: usize = 5;
 
 /// Bytes before all records: the bytes of those that the page lacks (u16), with a mark; the log
-/// position of the last change (7 bytes), and how far before it that of the first change lies which
-/// the page does not have (u32, or [`NO_CHANGE`]).
+/// position of the last change (7 bytes); the distance from there back to the first change that the
+/// page lacks (u32, or [`NO_CHANGE`]).
 const BEFORE: usize = 13;
 
-/// What is before records none of which waits.
+/// The bytes before records if none of these waits.
 const NONE_WAITS: [u8; BEFORE] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
 
 /// In place of a distance between log positions: the page has all changes.
@@ -703,5 +703,19 @@ mod tests {
         records.take_values(Node::of(&page(&[(b"c", b"")], 30)));
         assert_eq!(value(&mut records, b'c'), Some(&b""[..]));
         assert_eq!(value(&mut records, b'd'), None, "it was not read");
+    }
+
+    #[test]
+    fn a_change_that_lies_too_far_behind_the_first_one_needs_the_page() {
+        let mut records = Rows::default();
+        let last = 10 + u64::from(NO_CHANGE) - 1;
+        let mut put = |key: &[u8], at| {
+            let made = change(&mut records, key, (WriteKind::Put, b"1"), at, PAGE_BYTES).is_some();
+            (made, records.position(), records.dirty_from())
+        };
+        assert_eq!(put(b"a", 10), (true, 10, 10));
+        assert_eq!(put(b"b", last), (true, last, 10));
+        assert_eq!(put(b"a", last + 1), (false, last, 10));
+        assert_eq!(put(b"c", last + 1), (false, last, 10));
     }
 }

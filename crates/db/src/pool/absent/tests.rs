@@ -4,6 +4,7 @@ use frostline_placement::Hotness;
 use frostline_store::{ChangedWords, Format, Open, Store};
 use frostline_zone::{Shape, in_memory};
 
+use super::state::{DELTA_SLOT, ROWS_SLOT};
 use super::*;
 use crate::mvcc::WriteKind;
 use crate::node::{Fences, NodeMut, PageBytes, Record};
