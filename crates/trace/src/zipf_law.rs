@@ -1,5 +1,4 @@
-//! What writes by Zipf's law are expected to do: the probabilities of lifespans, by summation over all
-//! pages.
+//! The probabilities of lifespans under Zipf's law, summed over all pages.
 
 /// Writes to pages whose popularity follows Zipf's law, each independent of the others.
 #[derive(Clone, Debug)]

@@ -71,7 +71,7 @@ pub trait Opened: Sync {
     fn check(&self, db: &Db) -> Result<Vec<Condition>, WorkloadError>;
 }
 
-/// What each workload does by itself.
+/// Implements [`Opened`] for workloads by methods of their own.
 macro_rules! opened {
     ($($workload:ident),+) => {$(
         impl Opened for $workload<Table> {

@@ -1,9 +1,9 @@
 //! Leaves that had no room for all changes that waited for them: they are split.
 //!
 //! Changes wait for a leaf that is not in memory. Whether it has a record that is put is unknown, and
-//! during a replay how much it has free. So a leaf may come into memory without some of them. No
-//! search passes to it before it has them all (`Trees::child`). Leaves that nobody needs are searched
-//! for here, since the rows that wait for them take memory.
+//! during a replay how much it has free. So a leaf may come into memory without some of them. A
+//! search gives the leaf all of them before it passes to it (`Trees::child`). The functions here
+//! search for leaves that nobody else needs: the rows that wait for them take memory.
 
 use super::Trees;
 use crate::DbError;

@@ -302,13 +302,14 @@ impl MapCache {
         }
     }
 
+    /// The leaf that has a record.
     fn leaf_of(&self, at: Position) -> &Leaf {
         let frame = &self.frames[at.frame as usize];
         assert_eq!(frame.leaf, at.leaf, "leaf {} moved", at.leaf);
         &frame.bytes
     }
 
-    /// What the map has of a record.
+    /// The map's row of a record.
     pub(crate) fn row(&self, at: Position) -> LeafRow {
         self.leaf_of(at).row(self.shape, at.index, at.kind)
     }
